@@ -159,6 +159,13 @@ pub struct Study<'a> {
     pub heat_maps: Option<Layout>,
 }
 
+impl Study<'_> {
+    /// Returns `true` if another command than `compare` gives the columns.
+    fn is_fixed(&self) -> bool {
+        self.shown.is_some()
+    }
+}
+
 /// Runs the comparison as [`run`] does, and presents it as `study` says.
 pub fn run_study(args: &Args, study: &Study<'_>, registry: &Registry) -> Result<ExitCode, Failure> {
     let ccs = columns::joined(&args.cc);
@@ -183,6 +190,7 @@ pub fn run_study(args: &Args, study: &Study<'_>, registry: &Registry) -> Result<
         seeds: args.seeds.as_ref().map(|s| s.0.as_slice()),
         fresh: args.fresh,
         skip_refused: args.skip_refused,
+        may_skip: !study.is_fixed(),
         backends: &backends,
     };
     let threads = args.threads.get();

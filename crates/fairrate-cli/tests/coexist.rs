@@ -54,3 +54,19 @@ fn equal_algorithms_share_and_give_back() {
     assert!(text.contains("Short flows of dctcp-1 (30 %) beside long ones of dctcp-2"), "{text}");
     assert!(text.contains("dctcp-1, when dctcp-2 comes: it settles after"), "{text}");
 }
+
+#[test]
+fn refused_cases_are_not_followed_by_an_option_that_there_is_not() {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("coexist/refused");
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir).unwrap();
+    let out = Command::new(env!("CARGO_BIN_EXE_fairrate"))
+        .args(["coexist", "dctcp", "bfc", "--out", "study", "--quiet"])
+        .current_dir(&dir)
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(2), "{told}");
+    assert!(told.contains("columns are refused") && !told.contains("--skip"), "{told}");
+    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
+}

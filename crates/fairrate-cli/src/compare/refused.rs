@@ -46,8 +46,8 @@ impl Refused {
     }
 
     /// Returns the failure of a comparison of `n_columns`. If all are refused for the same reason, it is the scenario's
-    /// own.
-    pub fn failure(self, n_columns: usize) -> Failure {
+    /// own. Where `may_skip` is set, it advises `--skip-refused` if there are other columns.
+    pub fn failure(self, n_columns: usize, may_skip: bool) -> Failure {
         let reasons = self.by_reason();
         if let [(names, error)] = reasons.as_slice()
             && names.len() == n_columns
@@ -60,8 +60,8 @@ impl Refused {
             format!("{}: {}{error}{help}", named(names), place(error))
         });
         let each = each.collect::<Vec<_>>().join("\n");
-        let rest =
-            if self.columns.len() < n_columns { "\nleave them out, or go on without them: --skip-refused" } else { "" };
+        let has_rest = may_skip && self.columns.len() < n_columns;
+        let rest = if has_rest { "\nleave them out, or go on without them: --skip-refused" } else { "" };
         Failure::Refused { n_refused: self.columns.len(), n_columns, each: each + rest }
     }
 

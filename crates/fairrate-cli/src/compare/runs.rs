@@ -67,6 +67,8 @@ pub struct Planner<'a> {
     pub fresh: bool,
     /// `true` to go on without columns that are refused.
     pub skip_refused: bool,
+    /// `true` if the command has an option for that.
+    pub may_skip: bool,
     /// The backends of the runs.
     pub backends: &'a Backends,
 }
@@ -80,7 +82,7 @@ impl Planner<'_> {
             let loaded = self.load(&self.overrides(column, self.seeds.map(|s| s[0])));
             loaded.map_err(|error| refused.add(column, error)).ok()
         });
-        let first = first.ok_or_else(|| refused.failure(columns.len()))?;
+        let first = first.ok_or_else(|| refused.failure(columns.len(), self.may_skip))?;
         let default_dir = || Path::new("runs").join(output::file_name(&format!("{}-compare", first.name())));
         let dir = self.out.map_or_else(default_dir, Path::to_owned);
         ResultsDir::check_comparison(&dir)?;
@@ -125,7 +127,7 @@ impl Planner<'_> {
         }
         plans.retain(|(column, _)| !without.contains(column));
         if plans.is_empty() || (!self.skip_refused && !refused.is_empty()) {
-            return Err(refused.failure(columns.len()));
+            return Err(refused.failure(columns.len(), self.may_skip));
         }
         Ok((plans.into_iter().map(|(_, plan)| plan).collect(), refused))
     }
