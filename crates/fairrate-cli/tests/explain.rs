@@ -283,6 +283,22 @@ fn runs_that_are_not_repeated_are_refused() {
     assert_eq!(explained(&[&format!("{dir}/dctcp")])["flows"].as_array().unwrap().len(), 1);
 }
 
+/// A run in Python has the name of its class in the resolved scenario.
+#[test]
+fn a_run_under_an_algorithm_in_python_is_refused_as_such() {
+    let out = results("explain_python", SCENARIO);
+    let path = Path::new(&out).join("scenario.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace("cc = \"dctcp\"", "cc = \"Aimd\"")).unwrap();
+    let said = "is a run under `Aimd`, an algorithm in Python or in a program of its own";
+    expect_refused(&[&out], said);
+    expect_refused(&[&out, "--tail"], said);
+    let trace = run(&["trace", &out, "--out", path.with_file_name("a.pcapng").to_str().unwrap(), "-q"]);
+    let told = stderr(&trace).split_whitespace().collect::<Vec<_>>().join(" ").replace("│ ", "");
+    assert_eq!((trace.status.code(), told.contains(said)), (Some(2), true), "{told}");
+    assert!(!told.contains("did you mean"), "{told}");
+}
+
 #[test]
 fn a_list_of_flows_that_is_gone_is_named() {
     let dir = fresh_dir("explain_list");

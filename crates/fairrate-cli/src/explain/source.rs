@@ -10,7 +10,7 @@ use fairrate_explain::{
     CriticalPaths, Explanation, Iterated, Milestones, NoPath, Observer, Stage, Unsupported, supports,
 };
 use fairrate_results::{FlowRow, Results, RunState};
-use fairrate_scenario::{Overrides, Scenario, traffic_block_names};
+use fairrate_scenario::{Overrides, Scenario, ScenarioError, traffic_block_names};
 use fairrate_sim::{FlowId, SimConfig, Sink};
 use fairrate_units::Time;
 
@@ -41,7 +41,8 @@ impl Source {
             let help = "the packets of real hosts cannot be followed: name a run of the simulator";
             return Err(refused(dir, "is a run on real Linux", help));
         }
-        let scenario = Scenario::with_algorithms(registry).load(&results.scenario_path(), &Overrides::default())?;
+        let scenario = Scenario::with_algorithms(registry).load(&results.scenario_path(), &Overrides::default());
+        let scenario = scenario.map_err(|error| foreign(dir, &error).unwrap_or(error.into()))?;
         let blocks = traffic_block_names(&results.scenario_toml()?);
         Ok(Self { dir: dir.to_owned(), results, scenario, blocks })
     }
@@ -169,6 +170,19 @@ impl Source {
         };
         self.refused(&problem, help)
     }
+}
+
+/// Returns the failure for a run in `dir` under an algorithm that only the program that ran it has; `None` if `error`
+/// is another one. Built-in algorithms are known, and libraries are given by their files.
+fn foreign(dir: &Path, error: &ScenarioError) -> Option<Failure> {
+    let problems = error.problems();
+    let unknown = problems.iter().find(|problem| {
+        let key = problem.key.as_deref().unwrap_or_default();
+        problem.code == "scenario::unknown_name" && key.rsplit('.').next() == Some("cc")
+    })?;
+    let name = unknown.message.split('`').nth(1).unwrap_or_default();
+    let problem = format!("is a run under `{name}`, an algorithm in Python or in a program of its own");
+    Some(refused(dir, &problem, "this command has built-in algorithms and those of libraries: name a run under these"))
 }
 
 /// Returns the failure for a `problem` of the directory `dir`.
