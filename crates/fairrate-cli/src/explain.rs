@@ -30,6 +30,7 @@ use crate::failure::{Failure, INTERRUPTED};
 use crate::output;
 use crate::progress::Board;
 use crate::show::Chosen;
+use crate::trace::file;
 
 /// Arguments of `explain`.
 #[derive(Debug, clap::Args)]
@@ -50,7 +51,7 @@ pub struct Args {
     /// several
     #[arg(long, value_name = "N", conflicts_with_all = ["flow", "worst", "tail", "class"])]
     iteration: Option<u32>,
-    /// Write the bars of `--tail` as an SVG file too
+    /// Write the bars of `--tail` as an SVG file too, which does not exist yet
     #[arg(long, value_name = "FILE", requires = "tail")]
     svg: Option<PathBuf>,
     #[command(flatten)]
@@ -242,6 +243,9 @@ impl Args {
 
     /// Explains fast and slow flows of a run, or of each run of a comparison.
     fn explain_tails(&self, is_comparison: bool, registry: &Registry) -> Result<ExitCode, Failure> {
+        if let Some(svg) = &self.svg {
+            file::check_new(svg)?;
+        }
         let dirs = if is_comparison {
             let mut runs = Index::read(&self.dir)?.runs;
             runs.retain(|run| run.state == "complete");

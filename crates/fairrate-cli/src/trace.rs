@@ -1,7 +1,7 @@
 //! `fairrate trace`: the packets of a run, as a file for other tools.
 
 mod chosen;
-mod file;
+pub mod file;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -70,3 +70,27 @@ fn refused_cases_are_not_followed_by_an_option_that_there_is_not() {
     assert!(told.contains("columns are refused") && !told.contains("--skip"), "{told}");
     assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
 }
+
+#[test]
+fn a_scenario_that_was_edited_stays() {
+    let args =
+        ["dctcp", "dctcp", "--buffers", "1", "--flows", "1:1", "--short", "", "--seeds", "1", "--round-trips", "20"];
+    study("edited", &args);
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("coexist/edited");
+    let again = |file: &str, text: &str| {
+        std::fs::write(dir.join("study-scenario").join(file), text).unwrap();
+        let command = ["coexist", "--rate", "10Gbps", "--classes", "1", "--quiet", "--out", "study"];
+        let mut program = Command::new(env!("CARGO_BIN_EXE_fairrate"));
+        let out = program.args(command).args(args).current_dir(&dir).output().unwrap();
+        assert_eq!(std::fs::read_to_string(dir.join("study-scenario").join(file)).unwrap(), text);
+        (out.status.code(), String::from_utf8(out.stderr).unwrap())
+    };
+    let scenario = std::fs::read_to_string(dir.join("study-scenario/coexist.toml")).unwrap();
+    let (code, told) = again("coexist.toml", &(scenario.clone() + "# mine\n"));
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("coexist.toml` exists"), "{told}");
+    let (code, told) = again("coexist.toml", &scenario);
+    assert_eq!(code, Some(0), "{told}");
+    let (code, told) = again("near.txt", "mine");
+    assert!(code == Some(2) && told.contains("near.txt` exists"), "{told}");
+}

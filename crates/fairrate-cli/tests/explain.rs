@@ -122,6 +122,9 @@ fn a_tail_has_its_parts_by_percentile_and_run() {
     let drawn = std::fs::read_to_string(svg).unwrap();
     assert!(drawn.starts_with("<svg ") && drawn.contains("swift, p90 to p99: "), "{drawn}");
     expect_refused(&[out, "--svg", svg], "--tail");
+    std::fs::write(svg, "mine").unwrap();
+    expect_refused(&[out, "--tail", "--svg", svg], "exists");
+    assert_eq!(std::fs::read_to_string(svg).unwrap(), "mine");
 }
 
 /// The burst under HOMA: messages wait for grants, and drops for the timeout of their receiver. Both accounts of each

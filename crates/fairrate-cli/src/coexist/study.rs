@@ -1,6 +1,6 @@
 //! The study of two algorithms: its scenario, its networks and its cases, for the command and for Python.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fairrate_control::{AlgorithmConfig, Profile, Queueing, Registry};
 use fairrate_experiment::columns::parse_variant;
@@ -218,15 +218,28 @@ impl Study {
     /// Writes the scenario, as `coexist.toml`, and its networks to `dir`.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// A file of these names has another content, or cannot be written.
     pub fn write(&self, dir: &Path) -> Result<(), Failure> {
-        let write = |name: &str, text: &str| {
+        let networks = self.networks.iter().map(|(name, text)| (*name, text));
+        let files: Vec<_> = networks.chain([("coexist.toml", &self.scenario)]).collect();
+        let mut missing = Vec::new();
+        for (name, text) in files {
             let path = dir.join(name);
-            std::fs::write(&path, text).map_err(|error| Failure::io("writing", &path, error))
-        };
+            if path.symlink_metadata().is_err() {
+                missing.push((path, text));
+            } else if std::fs::read(&path).ok().as_deref() != Some(text.as_bytes()) {
+                return Err(Failure::Usage {
+                    message: format!("`{}` exists, and is not that of this study", path.display()),
+                    help: "give another `--out`, or remove the file; `fairrate compare` runs a scenario that you have edited"
+                        .to_owned(),
+                });
+            }
+        }
         std::fs::create_dir_all(dir).map_err(|error| Failure::io("creating", dir, error))?;
-        self.networks.iter().try_for_each(|(name, text)| write(name, text))?;
-        write("coexist.toml", &self.scenario)
+        let write = |(path, text): &(PathBuf, &String)| {
+            std::fs::write(path, text).map_err(|error| Failure::io("writing", path, error))
+        };
+        missing.iter().try_for_each(write)
     }
 }
 

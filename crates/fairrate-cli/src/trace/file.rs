@@ -52,9 +52,7 @@ pub struct Part {
 impl Part {
     /// Creates the file beside `path`, where nothing may be yet.
     pub fn create(path: &Path) -> Result<Self, Failure> {
-        if path.symlink_metadata().is_ok() {
-            return Err(exists(path));
-        }
+        check_new(path)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let part = path.with_file_name(format!("{name}.new"));
         // A killed command may have left it.
@@ -81,9 +79,7 @@ impl Part {
 
     /// Gives the file, which is whole, its name.
     pub fn keep(mut self, path: &Path) -> Result<(), Failure> {
-        if path.symlink_metadata().is_ok() {
-            return Err(exists(path));
-        }
+        check_new(path)?;
         self.file = None;
         std::fs::rename(&self.path, path).map_err(|error| Failure::io("writing", path, error))
     }
@@ -96,9 +92,13 @@ impl Drop for Part {
     }
 }
 
-fn exists(path: &Path) -> Failure {
-    Failure::Usage {
+/// Checks that there is nothing at `path` yet.
+pub fn check_new(path: &Path) -> Result<(), Failure> {
+    if path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    Err(Failure::Usage {
         message: format!("`{}` exists", path.display()),
         help: "give another name, or remove it first".to_owned(),
-    }
+    })
 }
