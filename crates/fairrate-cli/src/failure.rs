@@ -284,6 +284,7 @@ impl Failure {
     /// Returns the file or directory that the error is about, if that is not the text it shows.
     fn path(&self) -> Option<&Path> {
         match self {
+            Self::Scenario(error) => error.first_file(),
             Self::Results(error) => Some(error.path()),
             Self::Directory { dir: path, .. }
             | Self::Unreadable { path, .. }

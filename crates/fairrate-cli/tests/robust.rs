@@ -570,12 +570,13 @@ fn errors_are_json_where_results_are() {
     fs::write(&flows, "flow,links\nx,a\n").unwrap();
     let bad = scenario.with_file_name("bad.toml");
     fs::write(&bad, "duration = \"1ms\"\nsede = 3\n[topology]\nkind = \"str\"\n").unwrap();
-    let taken = scenario.with_file_name("taken");
+    let (taken, nowhere) = (scenario.with_file_name("taken"), scenario.with_file_name("nowhere.toml"));
     fs::create_dir(&taken).unwrap();
     fs::write(taken.join("x"), "").unwrap();
     let allocate = ["allocate", "--links", text(&links), "--flows", text(&flows), "--objective", "max-min"];
     for (args, code, path, place) in [
         (vec!["run", text(&bad)], "scenario::unknown_name", Some(text(&bad)), Some((4, 8))),
+        (vec!["run", text(&nowhere)], "scenario::unreadable_file", Some(text(&nowhere)), None),
         (vec!["compare", text(&bad), "--seeds", "1"], "scenario::unknown_name", Some(text(&bad)), Some((4, 8))),
         (vec!["run", text(&scenario), "--out", text(&taken)], "results::occupied", Some(text(&taken)), None),
         (vec!["run", text(&scenario), "--cc", "hpc"], "cli::unknown_name", None, None),

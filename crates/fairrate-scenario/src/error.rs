@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
@@ -34,6 +35,8 @@ pub(crate) struct Problem {
     label: String,
     help: String,
     place: Option<(Arc<NamedSource<String>>, Site)>,
+    /// The file that it is about, if that could not be read.
+    file: Option<PathBuf>,
 }
 
 impl Problem {
@@ -44,7 +47,9 @@ impl Problem {
             help: self.help.clone(),
             ..ProblemParts::default()
         };
-        let Some((source, site)) = &self.place else { return said };
+        let Some((source, site)) = &self.place else {
+            return ProblemParts { source: self.file.as_ref().map(|file| file.display().to_string()), ..said };
+        };
         let (line, column) = line_and_column(source.inner(), site.start);
         ProblemParts {
             source: Some(source.name().to_owned()),
@@ -91,10 +96,11 @@ pub struct ScenarioError {
 }
 
 impl ScenarioError {
-    /// Returns an error without a place in a text.
-    pub(crate) fn without_place(code: &'static str, message: String, help: String) -> Self {
+    /// Returns an error about a whole `file`, without a place in its text.
+    pub(crate) fn of_file(file: &Path, code: &'static str, message: String, help: String) -> Self {
         let [message, help] = [message, help].map(|text| printable(&text).into_owned());
-        let first = Box::new(Problem { code, message, label: String::new(), help, place: None });
+        let first =
+            Box::new(Problem { code, message, label: String::new(), help, place: None, file: Some(file.to_owned()) });
         Self { first, rest: Vec::new() }
     }
 
@@ -106,6 +112,11 @@ impl ScenarioError {
     /// Returns the code of the first problem, such as `scenario::unknown_key`.
     pub fn first_code(&self) -> &'static str {
         self.first.code
+    }
+
+    /// Returns the file that the first problem is about, if it has no place in a text.
+    pub fn first_file(&self) -> Option<&Path> {
+        self.first.file.as_deref()
     }
 
     /// Returns the remedy for the first problem.
@@ -182,7 +193,7 @@ impl Report {
         let source = Arc::clone(&self.sources.borrow()[site.source as usize]);
         let [message, label, help] =
             [message.into(), label.into(), help.into()].map(|text: String| printable(&text).into_owned());
-        problems.push(Problem { code, message, label, help, place: Some((source, site)) });
+        problems.push(Problem { code, message, label, help, place: Some((source, site)), file: None });
     }
 
     /// Returns the start of the scenario file, for problems without a place of their own.

@@ -179,7 +179,7 @@ impl Reader<'_> {
         let shown = path.display().to_string();
         let text = schema::read_text(path).map_err(|why| {
             let message = format!("cannot read `{shown}`: {why}");
-            ScenarioError::without_place("scenario::unreadable_file", message, help_for_unreadable(path))
+            ScenarioError::of_file(path, "scenario::unreadable_file", message, help_for_unreadable(path))
         })?;
         self.from_toml(&text, &shown, path.parent().unwrap_or(Path::new("")), overrides)
     }
