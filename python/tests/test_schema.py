@@ -29,7 +29,7 @@ def test_every_example_fits(validator: Any, examples: Path) -> None:
 
 
 def test_every_algorithm_fits(validator: Any, incast: fairrate.Scenario) -> None:
-    for name in validator.schema["properties"]["transport"]["properties"]["cc"]["enum"]:
+    for name in validator.schema["properties"]["transport"]["properties"]["cc"]["anyOf"][0]["enum"]:
         changes = {"transport.cc": name}
         try:
             scenario = incast.with_(changes)
@@ -37,6 +37,17 @@ def test_every_algorithm_fits(validator: Any, incast: fairrate.Scenario) -> None
             scenario = incast.with_(changes | {"transport.kind": "tcp"})
         errors = [f"{list(e.path)}: {e.message}" for e in validator.iter_errors(tomllib.loads(scenario.resolved))]
         assert errors == [], name
+
+
+def test_forms_of_a_value_fit(validator: Any, examples: Path) -> None:
+    good = tomllib.loads((examples / "websearch.toml").read_text())
+    for more in [
+        {"host": [{"hosts": "h3", "processing": "1us"}]},
+        {"host": [{"hosts": ["h0", 1], "processing": "1us"}]},
+        {"transport": {"cc": "./libmine.so"}},
+        {"duration": "1µs"},
+    ]:
+        assert list(validator.iter_errors(good | more)) == [], more
 
 
 def test_what_does_not_fit(validator: Any, examples: Path) -> None:

@@ -31,6 +31,24 @@ fn every_example_is_described() {
     assert!(20 < n, "{n} examples");
 }
 
+/// An endless flow shares its receiver's link with those that are there at the time. By hand: 25 Gb/s bring 3.125 MB a
+/// millisecond, or 3,125 packets over two links with an acknowledgment each: 12,500. The link is full from 0 to 10 ms.
+#[test]
+fn endless_flows_share_a_link_while_they_are_there() {
+    let block = |senders: &str, times: &str| {
+        let kind = "kind = \"incast\"\nreceiver = \"h0\"\nbytes = \"endless\"";
+        format!("[[traffic]]\n{kind}\nsenders = {senders}\n{times}\n")
+    };
+    let short = block("\"h2-h5\"", "start = \"1ms\"\nstop = \"2ms\"");
+    let text = format!(
+        "duration = \"10ms\"\n[topology]\nkind = \"star\"\nhosts = 6\nrate = \"25Gbps\"\n{}{short}",
+        block("[\"h1\"]", "")
+    );
+    let run = &told_as_json("check_endless", &text, "")["run"];
+    let packet_hops = run["packet_hops"].as_f64().expect("they are counted");
+    assert!((packet_hops - 125_000.0).abs() < 1.0, "{run}");
+}
+
 /// Numbers worked by hand: 32 hosts of 25 Gb/s and two uplinks of 100 Gb/s a ToR. The run of the example sends as many
 /// packets over as many links as it says.
 #[test]

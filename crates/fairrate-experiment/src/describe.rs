@@ -386,30 +386,50 @@ fn acknowledgments(config: &SimConfig, flow: &FlowSpec, packets: f64) -> f64 {
     })
 }
 
-/// Returns the expected run. Endless flows share the links of their receivers.
+/// Returns, for each receiver of endless flows and each time at which their number changes, the seconds until then for
+/// which one flow would have had the receiver's link to itself, had it been there all the time.
+fn shared_times(config: &SimConfig, end: Time) -> BTreeMap<NodeId, BTreeMap<Time, f64>> {
+    let mut changes: BTreeMap<NodeId, BTreeMap<Time, i64>> = BTreeMap::new();
+    for flow in config.flows.iter().filter(|flow| flow.bytes == Bytes::MAX) {
+        let of_receiver = changes.entry(flow.dst).or_default();
+        *of_receiver.entry(flow.start).or_default() += 1;
+        *of_receiver.entry(flow.stop.min(end).max(flow.start)).or_default() -= 1;
+    }
+    let summed = |changes: BTreeMap<Time, i64>| {
+        let (mut n, mut since, mut sum) = (0, Time::ZERO, 0.0);
+        let sum_until = |(at, change): (Time, i64)| {
+            if 0 < n {
+                sum += at.saturating_sub(since).as_secs_f64() / n as f64;
+            }
+            (n, since) = (n + change, at);
+            (at, sum)
+        };
+        changes.into_iter().map(sum_until).collect()
+    };
+    changes.into_iter().map(|(receiver, changes)| (receiver, summed(changes))).collect()
+}
+
+/// Returns the expected run. Endless flows share the links of their receivers with those that are there at the time.
 fn expected(config: &SimConfig, routes: &Routes) -> Expected {
     let end = config.stop.at.unwrap_or(Time::MAX);
     let mtu = config.transport.mtu.as_f64();
-    let mut endless: BTreeMap<NodeId, u32> = BTreeMap::new();
-    for flow in config.flows.iter().filter(|flow| flow.bytes == Bytes::MAX) {
-        *endless.entry(flow.dst).or_default() += 1;
-    }
+    let shared = shared_times(config, end);
     let link_rates: BTreeMap<NodeId, Rate> =
         config.topology.host_links().map(|(host, link)| (host, link.rate)).collect();
     let hops_of = |flow: &FlowSpec| {
         let links = f64::from(routes.distance(flow.src, flow.dst).unwrap_or(0));
-        let until = flow.stop.min(end);
-        // Packets that the receiver's link brings until then, shared with others of the same kind.
-        let most = |n: u32| {
+        let until = flow.stop.min(end).max(flow.start);
+        let time = until.saturating_sub(flow.start).as_secs_f64();
+        // Packets that the receiver's link brings in some of that time.
+        let most = |link_time: f64| {
             let rate = link_rates.get(&flow.dst).copied().unwrap_or(Rate::ZERO);
-            let bps = (rate.as_bps_f64() / f64::from(n.max(1))).min(flow.demand.as_bps_f64());
-            let time = until.saturating_sub(flow.start).as_secs_f64();
-            if until == Time::MAX { None } else { Some(time * bps / 8.0 / mtu) }
+            (rate.as_bps_f64() * link_time).min(flow.demand.as_bps_f64() * time) / 8.0 / mtu
         };
-        let packets = if flow.bytes == Bytes::MAX {
-            most(endless[&flow.dst]).unwrap_or(0.0)
-        } else {
-            (flow.bytes.as_f64() / mtu).ceil().min(most(1).map_or(f64::INFINITY, f64::ceil))
+        let packets = match (flow.bytes == Bytes::MAX, until == Time::MAX) {
+            (true, true) => 0.0,
+            (true, false) => most(shared[&flow.dst][&until] - shared[&flow.dst][&flow.start]),
+            (false, true) => (flow.bytes.as_f64() / mtu).ceil(),
+            (false, false) => (flow.bytes.as_f64() / mtu).ceil().min(most(time).ceil()),
         };
         links * (packets + acknowledgments(config, flow, packets))
     };
