@@ -335,26 +335,22 @@ pub struct FeedbackNeeds {
     pub cnp_interval: Option<Time>,
     /// Set when these intervals are those of a clock that begins at time zero, and not each from the CNP before.
     pub cnp_by_clock: bool,
-    /// Set when a flow's first acknowledgment is only stored, as the reference for the next one, and leads to no
-    /// decision.
+    /// Set when a flow's first acknowledgment leads to no decision, but is the reference for the next one.
     pub first_ack_only_stored: bool,
     /// The rates that an oracle gives to flows at every moment; `None` if there is no oracle.
     pub oracle: Option<Oracle>,
     /// Set when a central allocator sends flows their rates in notices.
     pub allocator: bool,
-    /// Parameters of HOMA's transport, in which receivers grant the bytes that senders may send; `None` for other
-    /// transports.
+    /// Parameters of HOMA's transport, whose receivers grant what may be sent; `None` for other transports.
     pub grants: Option<Grants>,
     /// Set when the transport is that of Ultra Ethernet: receivers keep packets in any order, acknowledge bytes on the
     /// wire, and report packets that were cut to their headers.
     pub uet: bool,
     /// Set when receivers of that transport give credit for what may be sent to them.
     pub credit: Option<Credits>,
-    /// Fixed retransmission timeout of TCP in base round-trip times, without backoff. If given, TCP detects losses by
-    /// this timer alone.
+    /// Fixed retransmission timeout of TCP in base round-trip times, without backoff, which alone detects losses.
     pub rto_rtts: Option<f64>,
-    /// Set when TCP, if it is configured to, reduces the window during a recovery in proportion to the delivered data
-    /// (PRR, RFC 9937).
+    /// Set when TCP, if configured to, reduces the window in a recovery as data is delivered (PRR, RFC 9937).
     pub prr: bool,
     /// Set when each packet's header has to come back: an acknowledgment of several brings the header of the last one.
     pub each_header: bool,
