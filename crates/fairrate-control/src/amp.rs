@@ -21,8 +21,9 @@
 use fairrate_units::{Rate, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, FlowContext, Loss, Needs, NetworkNeeds};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, FlowContext, Loss};
 use crate::coupled::{Alone, CoupledController, CoupledSpec, PathState};
+use crate::needs::{Needs, NetworkNeeds};
 use crate::port::NoPort;
 use crate::subflow::Subflows;
 

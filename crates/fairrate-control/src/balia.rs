@@ -13,8 +13,9 @@
 //! authors' module of the Linux kernel. Slow start and first window are NewReno's.
 
 use crate::config::algorithm_config;
-use crate::controller::{AlgorithmSpec, FlowContext, Needs, NetworkNeeds};
+use crate::controller::{AlgorithmSpec, FlowContext};
 use crate::coupled::{Alone, CoupledSpec};
+use crate::needs::{Needs, NetworkNeeds};
 use crate::port::NoPort;
 use crate::subflow::{Link, Linked, Subflow, Subflows};
 

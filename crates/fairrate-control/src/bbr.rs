@@ -31,9 +31,10 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use self::filters::{Aggregation, MaxFilter};
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss};
 use crate::draws::Draws;
 use crate::forward_controller;
+use crate::needs::Needs;
 use crate::port::NoPort;
 
 /// Pacing gains of one cycle: probe, drain the queue of the probe, cruise.

@@ -32,8 +32,9 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use self::flows::{PhysicalQueue, VirtualFlow, VirtualFlows};
 use crate::config::{algorithm_config, choice};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs, NetworkNeeds, Queueing};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss};
 use crate::limits::bdp;
+use crate::needs::{Needs, NetworkNeeds, Queueing};
 use crate::port::{
     Actions, FlowPause, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView,
 };

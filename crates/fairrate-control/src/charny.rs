@@ -16,8 +16,9 @@
 //! need. The ns-3 artifact has none of this: both profiles are the same.
 
 use crate::config::algorithm_config;
-use crate::controller::{AlgorithmSpec, FlowContext, Needs, NetworkNeeds, WireNeeds};
+use crate::controller::{AlgorithmSpec, FlowContext};
 use crate::explicit_rate::{Answers, COMMON_WORDS, EXIT, ExplicitRate, ExplicitRateConfig, times};
+use crate::needs::{Needs, NetworkNeeds, WireNeeds};
 use crate::port::{
     Actions, HeaderWords, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView,
 };

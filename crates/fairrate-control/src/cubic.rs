@@ -32,10 +32,9 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{
-    Ack, AlgorithmSpec, Allowance, Controller, FeedbackNeeds, FlowContext, Loss, Needs, NetworkNeeds,
-};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss};
 use crate::limits::{WindowUse, after_idle};
+use crate::needs::{FeedbackNeeds, Needs, NetworkNeeds};
 use crate::port::NoPort;
 
 choice! {

@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::config::{Param, Parameters, Profile, RawValue, SetParamError};
-use crate::controller::{AlgorithmSpec, Controller, FlowContext, MadeFor, Needs};
+use crate::controller::{AlgorithmSpec, Controller, FlowContext, MadeFor};
 use crate::coupled::{CoupledController, CoupledSpec};
+use crate::needs::Needs;
 use crate::port::{PortAgent, PortContext};
 use crate::registry::{ALGORITHMS, AlgorithmConfig, AlgorithmInfo};
 

@@ -20,9 +20,10 @@
 use fairrate_units::{Bytes, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Needs};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext};
 use crate::dctcp::{Dctcp, DctcpConfig};
 use crate::forward_controller;
+use crate::needs::Needs;
 use crate::port::NoPort;
 
 algorithm_config! {

@@ -24,11 +24,9 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{
-    Ack, AlgorithmSpec, Allowance, Bucket, Controller, FeedbackNeeds, FlowContext, Loss, MadeFor, Needs, NetworkNeeds,
-    PacingNeeds,
-};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MadeFor};
 use crate::limits::{RateLimiter, bdp, scaled_window};
+use crate::needs::{Bucket, FeedbackNeeds, Needs, NetworkNeeds, PacingNeeds};
 use crate::port::{NoPort, Notice};
 
 choice! {

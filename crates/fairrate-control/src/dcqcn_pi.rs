@@ -17,8 +17,9 @@
 use fairrate_units::Bytes;
 
 use crate::config::algorithm_config;
-use crate::controller::{AlgorithmSpec, FlowContext, MadeFor, Needs, NetworkNeeds};
+use crate::controller::{AlgorithmSpec, FlowContext, MadeFor};
 use crate::dcqcn::DcqcnConfig;
+use crate::needs::{Needs, NetworkNeeds};
 use crate::pi_marker::PiMarker;
 use crate::port::{Actions, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView};
 

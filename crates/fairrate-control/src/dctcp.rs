@@ -23,11 +23,9 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{
-    Ack, AlgorithmSpec, Allowance, Controller, FeedbackNeeds, FlowContext, Loss, MarkedQueue, Needs, NetworkNeeds,
-    PacingNeeds, RedDefault,
-};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss};
 use crate::limits::{WindowUse, after_idle, bdp, scaled_window};
+use crate::needs::{FeedbackNeeds, MarkedQueue, Needs, NetworkNeeds, PacingNeeds, RedDefault};
 use crate::port::NoPort;
 
 choice! {

@@ -42,9 +42,10 @@
 use fairrate_units::{Bytes, Time};
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{AlgorithmSpec, FeedbackNeeds, FlowContext, Needs};
+use crate::controller::{AlgorithmSpec, FlowContext};
 use crate::credits::{CreditRule, Credits, DatagramDefaults, FirstWindow};
 use crate::line_rate::LineRateConfig;
+use crate::needs::{FeedbackNeeds, Needs};
 use crate::port::NoPort;
 
 pub use crate::line_rate::LineRate as Eqds;

@@ -17,7 +17,8 @@ use fairrate_units::{Bytes, Rate, Time};
 
 pub use self::endpoint::{Endpoint, Grant, Message};
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FeedbackNeeds, FlowContext, Loss, Needs};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss};
+use crate::needs::{FeedbackNeeds, Needs};
 use crate::newreno::{NewReno, NewRenoConfig};
 use crate::port::{NoPort, Notice};
 

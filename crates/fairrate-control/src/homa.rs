@@ -22,8 +22,9 @@
 use fairrate_units::Bytes;
 
 use crate::config::{ParamKind, ParamType, RawValue, SetParamError, algorithm_config, choice};
-use crate::controller::{AlgorithmSpec, FeedbackNeeds, FlowContext, Needs, NetworkNeeds, Queueing};
+use crate::controller::{AlgorithmSpec, FlowContext};
 use crate::line_rate::LineRateConfig;
+use crate::needs::{FeedbackNeeds, Needs, NetworkNeeds, Queueing};
 use crate::port::NoPort;
 
 pub use crate::line_rate::LineRate as Homa;

@@ -34,11 +34,10 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{
-    Ack, AlgorithmSpec, Allowance, Bucket, Controller, FeedbackNeeds, FlowContext, Loss, Needs, NetworkNeeds, Telemetry,
-};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss};
 use crate::int::{IntFormat, IntHop};
 use crate::limits::{RateLimiter, bdp, scaled_window};
+use crate::needs::{Bucket, FeedbackNeeds, Needs, NetworkNeeds, Telemetry};
 use crate::port::NoPort;
 use crate::records::Records;
 

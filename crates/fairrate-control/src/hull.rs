@@ -16,8 +16,9 @@
 use fairrate_units::{Bytes, Rate};
 
 use crate::config::algorithm_config;
-use crate::controller::{AlgorithmSpec, FlowContext, MarkedQueue, Needs, NetworkNeeds, RedDefault};
+use crate::controller::{AlgorithmSpec, FlowContext};
 use crate::dctcp::{Dctcp, DctcpConfig, DctcpInitialWindow};
+use crate::needs::{MarkedQueue, Needs, NetworkNeeds, RedDefault};
 use crate::port::NoPort;
 
 algorithm_config! {

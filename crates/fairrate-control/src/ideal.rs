@@ -11,8 +11,9 @@
 //! MPP", 1994).
 
 use crate::config::algorithm_config;
-use crate::controller::{AlgorithmSpec, FeedbackNeeds, FlowContext, Needs, Oracle};
+use crate::controller::{AlgorithmSpec, FlowContext};
 use crate::line_rate::LineRateConfig;
+use crate::needs::{FeedbackNeeds, Needs, Oracle};
 use crate::port::NoPort;
 
 pub use crate::line_rate::LineRate as Ideal;

@@ -15,8 +15,9 @@
 //! NewReno's, as in sections 3 and 5.
 
 use crate::config::algorithm_config;
-use crate::controller::{AlgorithmSpec, FlowContext, Needs, NetworkNeeds};
+use crate::controller::{AlgorithmSpec, FlowContext};
 use crate::coupled::{Alone, CoupledSpec};
+use crate::needs::{Needs, NetworkNeeds};
 use crate::port::NoPort;
 use crate::subflow::{Link, Linked, Subflows};
 

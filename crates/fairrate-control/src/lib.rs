@@ -20,6 +20,7 @@ mod limits;
 mod link_queue;
 #[cfg(test)]
 mod message_passing;
+mod needs;
 mod network_conflict;
 mod pi_marker;
 mod port;
@@ -74,13 +75,14 @@ pub mod xmp;
 
 pub use config::{Param, ParamKind, ParamType, Parameters, Profile, RawValue, Scale, SetParamError, TuneRange, choose};
 pub use constants::{Constant, ConstantSet, constant_sets, constant_sets_of};
-pub use controller::{
-    Ack, AlgorithmSpec, Allowance, Bucket, CircuitHelp, Controller, FeedbackNeeds, FlowContext, Loss, MadeFor,
-    MarkedQueue, Needs, NetworkNeeds, Oracle, PacingNeeds, Queueing, RedDefault, Telemetry, Trimmed, WireNeeds,
-};
+pub use controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MadeFor, Trimmed};
 pub use coupled::{Alone, CoupledController, CoupledSpec, PathState};
 pub use custom::{CustomAlgorithm, LibraryError, OpenLibrary, Registry, RegistryError, names_library};
 pub use int::{IntCounter, IntDelta, IntFormat, IntHop, PortRate};
+pub use needs::{
+    Bucket, CircuitHelp, FeedbackNeeds, MarkedQueue, Needs, NetworkNeeds, Oracle, PacingNeeds, Queueing, RedDefault,
+    Telemetry, WireNeeds,
+};
 pub use network_conflict::NetworkConflict;
 pub use port::{
     Actions, FlowPause, HeaderWords, NOTICE_VALUES, NoPort, Notice, PortAgent, PortContext, PortPacket, PortPacketKind,

@@ -4,7 +4,8 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::choice;
-use crate::controller::{Ack, Bucket, PacingNeeds};
+use crate::controller::Ack;
+use crate::needs::{Bucket, PacingNeeds};
 
 choice! {
     /// The rate limiter of a flow at its NIC.

@@ -26,9 +26,10 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, FlowContext, Loss, Needs};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, FlowContext, Loss};
 use crate::coupled::{Alone, CoupledController, CoupledSpec, PathState};
 use crate::draws::Draws;
+use crate::needs::Needs;
 use crate::port::NoPort;
 use crate::subflow::Srtt;
 

@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::controller::{CircuitHelp, MarkedQueue, NetworkNeeds, Queueing, RedDefault, Telemetry};
 use crate::int::{IntCounter, IntFormat};
+use crate::needs::{CircuitHelp, MarkedQueue, NetworkNeeds, Queueing, RedDefault, Telemetry};
 use crate::port::PortScope;
 
 impl NetworkNeeds {

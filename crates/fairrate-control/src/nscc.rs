@@ -25,11 +25,9 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{
-    Ack, AlgorithmSpec, Allowance, Controller, FeedbackNeeds, FlowContext, Loss, MarkedQueue, Needs, NetworkNeeds,
-    RedDefault, Trimmed,
-};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Trimmed};
 use crate::limits::bdp;
+use crate::needs::{FeedbackNeeds, MarkedQueue, Needs, NetworkNeeds, RedDefault};
 use crate::port::NoPort;
 use crate::rccc::CREDITS;
 

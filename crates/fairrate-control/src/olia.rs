@@ -18,8 +18,9 @@
 //! without an acknowledgment in between changes no ℓ. Slow start, losses and first window are NewReno's.
 
 use crate::config::algorithm_config;
-use crate::controller::{AlgorithmSpec, FlowContext, Needs, NetworkNeeds};
+use crate::controller::{AlgorithmSpec, FlowContext};
 use crate::coupled::{Alone, CoupledSpec};
+use crate::needs::{Needs, NetworkNeeds};
 use crate::port::NoPort;
 use crate::subflow::{Link, Linked, Subflow, Subflows};
 

@@ -20,8 +20,9 @@ use std::collections::VecDeque;
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{AlgorithmSpec, FeedbackNeeds, FlowContext, MadeFor, Needs, NetworkNeeds};
+use crate::controller::{AlgorithmSpec, FlowContext, MadeFor};
 use crate::dcqcn::DcqcnConfig;
+use crate::needs::{FeedbackNeeds, Needs, NetworkNeeds};
 use crate::pi_marker::PiMarker;
 use crate::port::{
     Actions, NOTICE_VALUES, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView,

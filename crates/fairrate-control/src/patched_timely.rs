@@ -19,9 +19,8 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{
-    Ack, AlgorithmSpec, Allowance, Controller, FeedbackNeeds, FlowContext, Loss, Needs, PacingNeeds,
-};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss};
+use crate::needs::{FeedbackNeeds, Needs, PacingNeeds};
 use crate::port::NoPort;
 use crate::timely::{PacedRate, RttSample, RttSampler, RttSampling, factor_above};
 

@@ -20,9 +20,10 @@
 use fairrate_units::Time;
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{AlgorithmSpec, FlowContext, Needs, NetworkNeeds, WireNeeds};
+use crate::controller::{AlgorithmSpec, FlowContext};
 use crate::explicit_rate::{Answers, COMMON_WORDS, EXIT, ExplicitRate, times};
 pub use crate::explicit_rate::{ExplicitRateConfig, ShortFlows};
+use crate::needs::{Needs, NetworkNeeds, WireNeeds};
 use crate::port::{
     Actions, HeaderWords, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView,
 };

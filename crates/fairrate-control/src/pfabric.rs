@@ -18,10 +18,8 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{
-    Ack, AlgorithmSpec, Allowance, Controller, FeedbackNeeds, FlowContext, Loss, Needs, NetworkNeeds, Queueing,
-    WireNeeds,
-};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss};
+use crate::needs::{FeedbackNeeds, Needs, NetworkNeeds, Queueing, WireNeeds};
 use crate::port::{HeaderWords, NoPort};
 
 /// Wire bytes of a probe: the size of an acknowledgment.

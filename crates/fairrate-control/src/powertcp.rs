@@ -40,10 +40,9 @@
 use fairrate_units::{Rate, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{
-    Ack, AlgorithmSpec, Allowance, Controller, FeedbackNeeds, FlowContext, Loss, Needs, NetworkNeeds, Telemetry,
-};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss};
 use crate::int::{IntCounter, IntFormat, IntHop};
+use crate::needs::{FeedbackNeeds, Needs, NetworkNeeds, Telemetry};
 use crate::port::NoPort;
 pub use crate::power_law::{FirstAck, InitialPower, RateChange, Reference, UpdateInterval};
 use crate::power_law::{PowerLaw, SmoothedPower};

@@ -22,8 +22,9 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MadeFor, Needs, NetworkNeeds};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, MadeFor};
 use crate::draws::Draws;
+use crate::needs::{Needs, NetworkNeeds};
 use crate::port::{Actions, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView};
 
 algorithm_config! {

@@ -45,10 +45,9 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{ParamKind, ParamType, RawValue, SetParamError, algorithm_config, choice};
-use crate::controller::{
-    Ack, AlgorithmSpec, Allowance, FlowContext, Loss, MarkedQueue, Needs, NetworkNeeds, RedDefault,
-};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, FlowContext, Loss};
 use crate::coupled::{Alone, CoupledController, CoupledSpec, PathState};
+use crate::needs::{MarkedQueue, Needs, NetworkNeeds, RedDefault};
 use crate::port::NoPort;
 
 choice! {

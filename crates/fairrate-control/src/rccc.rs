@@ -16,9 +16,10 @@
 use fairrate_units::Bytes;
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{AlgorithmSpec, FeedbackNeeds, FlowContext, Needs, NetworkNeeds};
+use crate::controller::{AlgorithmSpec, FlowContext};
 use crate::credits::{CreditRule, Credits, FabricControl, FirstWindow};
 use crate::line_rate::LineRateConfig;
+use crate::needs::{FeedbackNeeds, Needs, NetworkNeeds};
 use crate::nscc::RED;
 use crate::port::NoPort;
 

@@ -27,11 +27,10 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{
-    Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs, NetworkNeeds, PacingNeeds, WireNeeds,
-};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss};
 use crate::draws::Draws;
 use crate::link_queue::LinkQueue;
+use crate::needs::{Needs, NetworkNeeds, PacingNeeds, WireNeeds};
 use crate::port::{Actions, HeaderWords, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortView};
 
 choice! {

@@ -1,10 +1,11 @@
 use fairrate_units::Time;
 
 use crate::config::{Param, Parameters, Profile, RawValue, SetParamError};
-use crate::controller::{AlgorithmSpec, Controller, FlowContext, MadeFor, Needs};
+use crate::controller::{AlgorithmSpec, Controller, FlowContext, MadeFor};
 #[allow(unused_imports)]
 use crate::coupled::{CoupledController, CoupledSpec};
 use crate::custom::CustomAlgorithm;
+use crate::needs::Needs;
 use crate::port::{Actions, PortAgent, PortContext, PortPacket, PortPacketKind, PortStep, PortView};
 
 /// The entry of an algorithm in a listing.

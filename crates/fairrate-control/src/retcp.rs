@@ -21,10 +21,9 @@
 use fairrate_units::{Bytes, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{
-    Ack, AlgorithmSpec, Allowance, CircuitHelp, Controller, FeedbackNeeds, FlowContext, Needs, NetworkNeeds,
-};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext};
 use crate::forward_controller;
+use crate::needs::{CircuitHelp, FeedbackNeeds, Needs, NetworkNeeds};
 use crate::newreno::{NewReno, NewRenoConfig};
 use crate::port::NoPort;
 

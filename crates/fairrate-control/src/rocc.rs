@@ -30,10 +30,11 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use self::law::{Law, sane};
 use crate::config::{algorithm_config, choice};
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Bucket, Controller, FlowContext, Loss, Needs, NetworkNeeds};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss};
 use crate::draws::Draws;
 use crate::flow_table::{FlowTable, TableSpec};
 use crate::limits::RateLimiter;
+use crate::needs::{Bucket, Needs, NetworkNeeds};
 use crate::port::{Actions, Notice, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView};
 
 pub use self::law::FairRate;

@@ -25,8 +25,9 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::algorithm_config;
-use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss, Needs};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss};
 use crate::limits::bdp;
+use crate::needs::Needs;
 use crate::port::NoPort;
 
 algorithm_config! {

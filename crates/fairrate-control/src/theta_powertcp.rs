@@ -34,9 +34,8 @@
 use fairrate_units::{Rate, Time};
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{
-    Ack, AlgorithmSpec, Allowance, Controller, FeedbackNeeds, FlowContext, Loss, Needs, NetworkNeeds,
-};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss};
+use crate::needs::{FeedbackNeeds, Needs, NetworkNeeds};
 use crate::port::NoPort;
 pub use crate::power_law::{FirstAck, InitialPower, Reference, UpdateInterval};
 use crate::power_law::{PowerLaw, SmoothedPower};

@@ -22,10 +22,9 @@
 use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{algorithm_config, choice};
-use crate::controller::{
-    Ack, AlgorithmSpec, Allowance, Controller, FeedbackNeeds, FlowContext, Loss, Needs, PacingNeeds,
-};
+use crate::controller::{Ack, AlgorithmSpec, Allowance, Controller, FlowContext, Loss};
 use crate::limits::{bdp, scaled_window};
+use crate::needs::{FeedbackNeeds, Needs, PacingNeeds};
 use crate::port::NoPort;
 
 choice! {
