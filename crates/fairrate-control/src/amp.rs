@@ -202,6 +202,9 @@ impl CoupledController for AmpConnection {
         (self.marks[r].recovers, self.marks[r].at_rest) = (true, false);
         self.allowance(r, now)
     }
+    fn on_outstanding(&mut self, r: usize, in_flight: u64, snd_nxt: u64) {
+        self.subflows[r].note_outstanding(in_flight, snd_nxt);
+    }
     fn on_timer(&mut self, r: usize, now: Time) -> Allowance {
         self.allowance(r, now)
     }

@@ -26,6 +26,8 @@ pub trait CoupledController {
     fn on_ack(&mut self, subflow: usize, ack: &Ack<'_>) -> Allowance;
     /// Handles a loss on `subflow`; the transport retransmits by itself. A gap is reported once per window of data.
     fn on_loss(&mut self, subflow: usize, now: Time, loss: Loss) -> Allowance;
+    /// Does the same as [`Controller::on_outstanding`], for a subflow.
+    fn on_outstanding(&mut self, _subflow: usize, _in_flight: u64, _snd_nxt: u64) {}
     /// Handles the expiry of the [`Allowance::timer`] of `subflow`.
     fn on_timer(&mut self, subflow: usize, now: Time) -> Allowance;
     /// Does the same as [`Controller::on_cnp`], for a subflow. By default it calls [`CoupledController::on_timer`].

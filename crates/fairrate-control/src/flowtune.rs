@@ -79,6 +79,9 @@ impl Controller for Flowtune {
     fn on_loss(&mut self, now: Time, loss: Loss) -> Allowance {
         if self.rate.is_none() { self.tcp.on_loss(now, loss) } else { self.on_timer(now) }
     }
+    fn on_outstanding(&mut self, in_flight: u64, snd_nxt: u64) {
+        self.tcp.on_outstanding(in_flight, snd_nxt);
+    }
     fn on_cnp(&mut self, now: Time) -> Allowance {
         self.on_timer(now)
     }

@@ -72,6 +72,9 @@ macro_rules! forward_controller {
         fn on_loss(&mut $self, now: $crate::forward::Time, loss: $crate::Loss) -> $crate::Allowance {
             $crate::forward_controller!(@noted $self, match $self { $($pattern => $to.on_loss($($subflow,)? now, loss)),+ } $(, $note)?)
         }
+        fn on_outstanding(&mut $self, in_flight: u64, snd_nxt: u64) {
+            match $self { $($pattern => $to.on_outstanding($($subflow,)? in_flight, snd_nxt)),+ }
+        }
         fn on_trimmed(&mut $self, trimmed: &$crate::Trimmed) -> $crate::Allowance {
             $crate::forward_controller!(@noted $self, match $self { $($pattern => $to.on_trimmed($($subflow,)? trimmed)),+ } $(, $note)?)
         }
@@ -135,6 +138,9 @@ macro_rules! forward_coupled {
         }
         fn on_loss(&mut $self, subflow: usize, now: $crate::forward::Time, loss: $crate::Loss) -> $crate::Allowance {
             match $self { $($pattern => $to.on_loss(subflow, now, loss)),+ }
+        }
+        fn on_outstanding(&mut $self, subflow: usize, in_flight: u64, snd_nxt: u64) {
+            match $self { $($pattern => $to.on_outstanding(subflow, in_flight, snd_nxt)),+ }
         }
         fn on_trimmed(&mut $self, subflow: usize, trimmed: &$crate::Trimmed) -> $crate::Allowance {
             match $self { $($pattern => $to.on_trimmed(subflow, trimmed)),+ }
@@ -234,6 +240,9 @@ macro_rules! record {
         fn on_loss(&mut self, $($subflow: usize,)? _: Time, _: Loss) -> Allowance {
             self.note("on_loss", record!(@of $($subflow)?))
         }
+        fn on_outstanding(&mut self, $($subflow: usize,)? _: u64, _: u64) {
+            self.note("on_outstanding", record!(@of $($subflow)?));
+        }
         fn on_trimmed(&mut self, $($subflow: usize,)? _: &Trimmed) -> Allowance {
             self.note("on_trimmed", record!(@of $($subflow)?))
         }
@@ -314,6 +323,9 @@ pub fn call_all(controller: &mut impl Controller) -> Vec<(&'static str, u64)> {
         ("on_notice", maybe(controller.on_notice(now, &notice))),
         ("on_control", maybe(controller.on_control(now, &[0.0]))),
     ];
+    // It answers nothing: the counts of the calls after it show that it has come.
+    controller.on_outstanding(1, 2);
+    answers.push(("on_outstanding", answers.len() as u64 + 1));
     let (mut stamped, mut asked) = ([0.0], [0.0]);
     controller.stamp(now, &mut stamped);
     answers.push(("stamp", stamped[0] as u64));

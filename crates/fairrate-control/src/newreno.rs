@@ -57,6 +57,7 @@ impl AlgorithmSpec for NewRenoConfig {
             una: 0,
             snd_nxt: 0,
             recover: 0,
+            timed_out: false,
             window_use: WindowUse::default(),
         }
     }
@@ -76,6 +77,8 @@ pub struct NewReno {
     snd_nxt: u64,
     /// End of the recovery: no second decrease and no growth before this byte is acknowledged.
     recover: u64,
+    /// Set from a timeout until data is acknowledged.
+    timed_out: bool,
     window_use: WindowUse,
 }
 
@@ -127,6 +130,7 @@ impl Controller for NewReno {
         let acked = ack.newly_acked as f64;
         let before = ack.in_flight as f64 + acked;
         (self.flight, self.una, self.snd_nxt) = (ack.in_flight as f64, ack.ack_seq, ack.snd_nxt);
+        self.timed_out &= ack.newly_acked == 0;
         if self.is_recovering() {
             return self.allowance();
         }
@@ -143,12 +147,19 @@ impl Controller for NewReno {
             // A mark has halved this window already.
             return self.allowance();
         }
+        let before = self.ssthresh;
         self.halve();
         if loss == Loss::Timeout {
-            // RFC 5681 section 3.1: the loss window; growth begins at once.
+            // RFC 5681 section 3.1: the loss window; growth begins at once. Further timeouts leave ssthresh.
             (self.cwnd, self.recover) = (self.mss, 0);
+            if std::mem::replace(&mut self.timed_out, true) {
+                self.ssthresh = before;
+            }
         }
         self.allowance()
+    }
+    fn on_outstanding(&mut self, in_flight: u64, snd_nxt: u64) {
+        (self.flight, self.snd_nxt) = (in_flight as f64, snd_nxt);
     }
     fn on_idle(&mut self, _: Time, timeouts: u32) -> Option<Allowance> {
         (self.cwnd, self.ssthresh) = after_idle(self.cwnd, self.ssthresh, self.first, timeouts);
@@ -195,5 +206,24 @@ mod tests {
         reno.cwnd = 32_000.0;
         assert_eq!(reno.on_idle(Time::ZERO, 1).map(|a| a.cwnd), Some(Bytes::new(16_000)));
         assert_eq!((reno.on_idle(Time::ZERO, 5).map(|a| a.cwnd), reno.ssthresh), (Some(Bytes::new(10_000)), 24_000.0));
+    }
+
+    /// RFC 5681: what is in flight when the loss is found counts, though the last acknowledgment left nothing; and a
+    /// timeout after a timeout leaves the threshold.
+    #[test]
+    fn a_loss_halves_what_is_in_flight_then() {
+        let mut reno = NewRenoConfig::default().build(&flow_25g());
+        reno.on_ack(&ack(1_000, 1_000, 0));
+        reno.on_outstanding(20_000, 21_000);
+        assert_eq!(reno.on_loss(Time::ZERO, Loss::Gap).cwnd, Bytes::new(10_000));
+        assert_eq!(reno.on_ack(&ack(20_000, 1_000, 9_500)).cwnd, Bytes::new(10_000), "data up to 21,000 was in flight");
+        for in_flight in [8_000, 1_000] {
+            reno.on_outstanding(in_flight, 30_000);
+            reno.on_loss(Time::ZERO, Loss::Timeout);
+            assert_eq!((reno.cwnd, reno.ssthresh), (1_000.0, 4_000.0), "{in_flight}");
+        }
+        reno.on_ack(&ack(24_000, 1_000, 6_000));
+        reno.on_loss(Time::ZERO, Loss::Timeout);
+        assert_eq!(reno.ssthresh, 3_000.0);
     }
 }

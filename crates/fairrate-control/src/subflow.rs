@@ -57,13 +57,15 @@ pub(crate) struct Subflow {
     pub(crate) ssthresh: f64,
     /// Smoothed round-trip time.
     pub(crate) srtt: Srtt,
-    /// Bytes in flight after the last acknowledgment.
+    /// Bytes in flight after the last acknowledgment, or when the last loss was detected.
     pub(crate) flight: f64,
     /// First byte that is not acknowledged, followed by the next new byte.
     una: u64,
     pub(crate) snd_nxt: u64,
     /// End of the recovery: no second decrease and no growth before this byte is acknowledged.
     recover: u64,
+    /// Set from a timeout until data is acknowledged.
+    timed_out: bool,
     window_use: WindowUse,
     /// Set when the path is considered to work.
     pub(crate) alive: bool,
@@ -84,6 +86,7 @@ impl Subflow {
             una: 0,
             snd_nxt: 0,
             recover: 0,
+            timed_out: false,
             window_use: WindowUse::default(),
             alive: true,
         }
@@ -93,6 +96,7 @@ impl Subflow {
     pub(crate) fn note(&mut self, ack: &Ack<'_>) -> bool {
         self.srtt.sample(ack.rtt);
         (self.flight, self.una, self.snd_nxt) = (ack.in_flight as f64, ack.ack_seq, ack.snd_nxt);
+        self.timed_out &= ack.newly_acked == 0;
         self.window_use.limits(ack, self.cwnd, self.mss)
     }
 
@@ -141,15 +145,24 @@ impl Subflow {
     }
 
     /// Reduces the window on a loss, unless it is a gap and this window was already cut. A timeout leaves one segment
-    /// (RFC 5681 section 3.1), and growth begins at once.
+    /// (RFC 5681 section 3.1), and growth begins at once; further timeouts leave the threshold.
     pub(crate) fn lose(&mut self, loss: Loss, factor: f64) {
         if loss == Loss::Gap && self.una < self.recover {
             return;
         }
+        let before = self.ssthresh;
         self.shrink(factor);
         if loss == Loss::Timeout {
             (self.cwnd, self.recover) = (self.mss, 0);
+            if std::mem::replace(&mut self.timed_out, true) {
+                self.ssthresh = before;
+            }
         }
+    }
+
+    /// Stores what is outstanding when a loss is detected.
+    pub(crate) fn note_outstanding(&mut self, in_flight: u64, snd_nxt: u64) {
+        (self.flight, self.snd_nxt) = (in_flight as f64, snd_nxt);
     }
 
     /// Reduces the window of a subflow that sends again after it was idle for `timeouts` retransmission timeouts.
@@ -283,6 +296,9 @@ impl<L: Link> CoupledController for Linked<L> {
     fn on_loss(&mut self, r: usize, _: Time, loss: Loss) -> Allowance {
         self.lose(r, loss);
         self.subflows[r].allowance()
+    }
+    fn on_outstanding(&mut self, r: usize, in_flight: u64, snd_nxt: u64) {
+        self.subflows[r].note_outstanding(in_flight, snd_nxt);
     }
     fn on_timer(&mut self, r: usize, _: Time) -> Allowance {
         self.subflows[r].allowance()

@@ -159,6 +159,9 @@ impl CoupledController for XmpConnection {
         self.rounds[r].window = self.subflows[r].cwnd;
         self.subflows[r].allowance()
     }
+    fn on_outstanding(&mut self, r: usize, in_flight: u64, snd_nxt: u64) {
+        self.subflows[r].note_outstanding(in_flight, snd_nxt);
+    }
     fn on_timer(&mut self, r: usize, _: Time) -> Allowance {
         self.subflows[r].allowance()
     }

@@ -57,7 +57,10 @@ mod tests {
         let answers = call_all(&mut controller);
         let reached = recorder.take();
         assert_eq!(reached, answers.iter().map(|(method, _)| (*method, subflow)).collect::<Vec<_>>());
-        assert_eq!(answers.iter().map(|(_, number)| *number).collect::<Vec<_>>(), (1..=14).collect::<Vec<_>>());
+        assert_eq!(
+            answers.iter().map(|(_, number)| *number).collect::<Vec<_>>(),
+            (1..=answers.len() as u64).collect::<Vec<_>>()
+        );
     }
 
     #[test]

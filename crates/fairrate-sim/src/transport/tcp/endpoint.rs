@@ -138,6 +138,7 @@ impl<C: Cargo> Transport for Tcp<C> {
         let snd_nxt = sender.snd_nxt;
         let tcp = sender.tcp.as_mut().expect("senders of TCP flows speak TCP");
         let (acked, recovery) = tcp.on_ack(p.seq, &sacks, snd_nxt, w.clock.now_ps);
+        let in_flight = tcp.pipe() + acked.lost;
         sender.tally.recoveries += u32::from(recovery);
         let newly_acked = sender.acknowledge(p.seq);
         if C::IS_DATA && 0 < acked.delivered {
@@ -146,7 +147,9 @@ impl<C: Cargo> Transport for Tcp<C> {
         C::acked(hosts, w, &p, 0 < acked.delivered);
         let sender = hosts.senders[slot].as_mut().expect("an active flow has a sender");
         if recovery {
-            hosts.connections.controller(sender).on_loss(now, Loss::Gap);
+            let mut controller = hosts.connections.controller(sender);
+            controller.on_outstanding(in_flight, snd_nxt);
+            controller.on_loss(now, Loss::Gap);
         }
         let ack = Ack {
             delivered: acked.delivered,
@@ -195,6 +198,7 @@ impl<C: Cargo> Transport for Tcp<C> {
             }
             return Timed::MaySend(slot);
         }
+        let in_flight = tcp.pipe();
         let loss = match tcp.on_timer(snd_nxt, now_ps) {
             Expired::Nothing => return Timed::MaySend(slot),
             Expired::MaySend(false) => {
@@ -211,7 +215,9 @@ impl<C: Cargo> Transport for Tcp<C> {
                 Loss::Timeout
             }
         };
-        Timed::Decided(slot, hosts.controller(slot).on_loss(now, loss))
+        let mut controller = hosts.controller(slot);
+        controller.on_outstanding(in_flight, snd_nxt);
+        Timed::Decided(slot, controller.on_loss(now, loss))
     }
 
     /// Schedules the timer, unless an earlier event is pending, which schedules it again.
