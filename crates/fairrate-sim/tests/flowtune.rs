@@ -209,6 +209,22 @@ fn faults_of_the_conversation_change_no_allocation_in_the_end() {
     }
 }
 
+/// Four endless flows, and short ones out of the same hosts that begin in an outage of a millisecond and end about when
+/// the allocator is back. Messages sent to it before are nothing to it, as a flowlet whose begin it takes and whose end
+/// is lost with the old connection would keep its share for ever.
+#[test]
+fn an_allocator_obeys_no_message_of_its_former_life() {
+    let short = [(7, 3, 1_504_273), (4, 0, 1_507_797), (6, 2, 1_517_833), (5, 1, 1_519_419)];
+    for up_us in [2_005, 2_010, 2_015, 2_020, 2_025] {
+        let mut flows: Vec<FlowSpec> = (4..8).map(|i| endless(i, i + 4, Time::ZERO, Time::MAX)).collect();
+        flows.extend(short.map(|(src, dst, ns)| flow(src, dst, 100_000, Time::from_ns(ns))));
+        let mut c = flowtune(0, flows, us(4_000));
+        c.allocator.as_mut().expect("there is one").outages = vec![(us(1_000), us(up_us))];
+        let rates = allocated(&run(c).0, us(3_990));
+        assert!(rates.len() == 4 && rates.iter().all(|r| is_near(r.1, USABLE, 0.02)), "back at {up_us} us: {rates:?}");
+    }
+}
+
 #[test]
 fn intermediaries_relay_everything() {
     let rates = |n: u32, outages: Vec<(Time, Time)>| {

@@ -60,8 +60,8 @@ impl Cargo for Messages {
         Load { payload, min_wire, ..load }
     }
 
-    fn is_host_down(hosts: &Hosts, host: HostId) -> bool {
-        hosts.allocator.as_ref().is_some_and(|allocator| allocator.is_lost(host))
+    fn is_lost(hosts: &Hosts, host: HostId, flow: FlowId) -> bool {
+        hosts.allocator.as_ref().is_some_and(|allocator| allocator.is_lost(host, flow))
     }
 
     /// Returns a full segment's numbers, which each segment of a line takes.

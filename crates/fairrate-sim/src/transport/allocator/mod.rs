@@ -242,9 +242,10 @@ impl Allocator {
         }
     }
 
-    /// Returns `true` if a packet of a line for `host` is lost, because the allocator there is down.
-    fn is_lost(&self, host: HostId) -> bool {
-        self.is_down && host == self.host
+    /// Returns `true` if a packet of the line of `flow` is lost at `host`: the allocator there is down, or has
+    /// restarted since the line was opened. A real machine answers segments of such a connection with a reset.
+    fn is_lost(&self, host: HostId, flow: FlowId) -> bool {
+        host == self.host && (self.is_down || self.lines[self.line_id(flow)].life < self.life)
     }
 
     /// Handles an acknowledgment of a line.

@@ -54,9 +54,9 @@ pub(crate) trait Cargo {
     #[inline]
     fn on_all_sent(_hosts: &mut Hosts, _w: &mut World, _flow: FlowId) {}
 
-    /// Returns `true` if nothing receives packets at `host`.
+    /// Returns `true` if nothing receives the packets of `flow` at `host`.
     #[inline]
-    fn is_host_down(_hosts: &Hosts, _host: HostId) -> bool {
+    fn is_lost(_hosts: &Hosts, _host: HostId, _flow: FlowId) -> bool {
         false
     }
 

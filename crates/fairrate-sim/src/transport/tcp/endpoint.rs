@@ -72,7 +72,7 @@ impl<C: Cargo> Transport for Tcp<C> {
     fn on_data(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Answer {
         let p = *w.net.pool.get(packet);
         w.observed.totals.delivered_bytes += u64::from(p.wire);
-        if C::is_host_down(hosts, host) {
+        if C::is_lost(hosts, host, p.flow) {
             w.net.pool.release(packet);
             return Answer::Nothing;
         }
@@ -121,7 +121,7 @@ impl<C: Cargo> Transport for Tcp<C> {
     fn on_ack(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) -> Option<Acked> {
         let p = *w.net.pool.get(packet);
         let slot = hosts.sending[p.flow].sender;
-        if slot.is_none() || C::is_host_down(hosts, host) {
+        if slot.is_none() || C::is_lost(hosts, host, p.flow) {
             return None;
         }
         let words = w.run.constants.header_words;
