@@ -77,14 +77,6 @@ impl AllocatorService {
         true
     }
 
-    /// Removes all flows.
-    pub fn forget_flows(&mut self) {
-        for told in self.flows.drain(..) {
-            self.engine.remove(told.key);
-        }
-        self.places.clear();
-    }
-
     /// Returns the number of known flows.
     pub fn n_flows(&self) -> usize {
         self.flows.len()

@@ -225,6 +225,21 @@ fn an_allocator_obeys_no_message_of_its_former_life() {
     }
 }
 
+/// Two flows out of a host share its link. Seven more to the receiver of one of them made that receiver's link dear until
+/// they stopped in an outage. A restarted allocator has forgotten prices too, and gives each flow a half at once.
+#[test]
+fn a_restarted_allocator_has_forgotten_prices() {
+    let mut flows = vec![endless(4, 0, Time::ZERO, Time::MAX), endless(4, 1, Time::ZERO, Time::MAX)];
+    let others = (0..14).map(|i| endless(5 + i % 7, 0, Time::from_ns(u64::from(i) + 1), us(4_000)));
+    flows.extend(others);
+    let mut c = flowtune(0, flows, us(8_000));
+    c.allocator.as_mut().expect("there is one").outages = vec![(us(3_000), us(6_000))];
+    let (recorder, _) = run(c);
+    let samples: Vec<_> = (6_010..6_200).step_by(10).map(|t| allocated(&recorder, us(t))).collect();
+    let first = samples.iter().find(|rates| rates.len() == 2).expect("both flows have rates again");
+    assert!(first.iter().all(|r| is_near(r.1, USABLE / 2.0, 0.02)), "{first:?}");
+}
+
 #[test]
 fn intermediaries_relay_everything() {
     let rates = |n: u32, outages: Vec<(Time, Time)>| {

@@ -250,8 +250,7 @@ fn on_outage(hosts: &mut Hosts, w: &mut World) {
     let Some(allocator) = &mut hosts.allocator else { return };
     allocator.is_down = !allocator.is_down;
     if allocator.is_down {
-        allocator.service.forget_flows();
-        allocator.known.fill(0);
+        allocator.forget(&w.run.config);
         return;
     }
     allocator.life += 1;

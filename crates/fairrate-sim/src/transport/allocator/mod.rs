@@ -10,7 +10,7 @@ mod channel;
 mod conversation;
 mod event;
 
-use fairrate_allocate::{AllocatorService, LinkId, RateEngine, RealTime, Update};
+use fairrate_allocate::{AllocatorService, LinkId, RealTime, Update};
 use fairrate_control::flowtune::{Endpoint, Grant, Message};
 use fairrate_units::{Bytes, Time};
 
@@ -119,15 +119,16 @@ pub(crate) fn line_flows(config: &SimConfig) -> Vec<FlowSpec> {
     pairs(config, allocator).into_iter().enumerate().map(flow).collect()
 }
 
-/// Returns the optimiser, for links that reserve the share `threshold` of their capacity for rate changes that are not
-/// announced.
-fn engine(config: &SimConfig, allocator: &AllocatorConfig) -> Box<dyn RateEngine> {
+/// Returns the service of an allocator that has just started. Links reserve the share `threshold` of their capacity for
+/// rate changes that are not announced.
+fn service(config: &SimConfig, allocator: &AllocatorConfig) -> AllocatorService {
     let ports = (0..config.topology.n_ports() as u32).map(PortId);
     let share = 1.0 - allocator.threshold;
     let capacities: Vec<f64> = ports.map(|port| config.topology.link(port).rate.as_bps_f64() * share).collect();
     let links = config.topology.host_links().filter(|&(host, _)| host != allocator.host);
     let unit = links.map(|(_, link)| link.rate.as_bps_f64()).fold(f64::INFINITY, f64::min);
-    Box::new(RealTime::general(&capacities, unit * share, allocator.gamma))
+    let engine = RealTime::general(&capacities, unit * share, allocator.gamma);
+    AllocatorService::new(Box::new(engine), allocator.threshold)
 }
 
 impl Allocator {
@@ -160,7 +161,7 @@ impl Allocator {
             down[below] = lines.push(line(above, below));
         }
         Some(Box::new(Self {
-            service: AllocatorService::new(engine(config, allocator), allocator.threshold),
+            service: service(config, allocator),
             config: allocator.clone(),
             host,
             life: 0,
@@ -203,6 +204,12 @@ impl Allocator {
     fn line_of(&mut self, flow: FlowId) -> &mut Line {
         let line = self.line_id(flow);
         &mut self.lines[line]
+    }
+
+    /// Loses all that the allocator knows: flows and prices.
+    fn forget(&mut self, config: &SimConfig) {
+        self.service = service(config, &self.config);
+        self.known.fill(0);
     }
 
     /// Returns the payload of a line's segment: always some bytes of messages.
