@@ -9,7 +9,8 @@
 //! Readings (F12 of the resolutions): before the first rate a flow is NewReno with its first window of ten segments.
 //! With a rate its window is open and only the rate limits it; losses are repaired and change nothing. When rates
 //! expire, TCP continues from the window that gives the last rate in a round-trip time, in congestion avoidance ("using
-//! the previously allocated rates as a starting point", section 2).
+//! the previously allocated rates as a starting point", section 2). Rates outlive their flowlet by up to a lifetime; a
+//! flowlet that begins later begins as TCP does after idleness (RFC 5681 section 4.1).
 
 mod endpoint;
 
@@ -85,6 +86,9 @@ impl Controller for Flowtune {
     fn on_cnp(&mut self, now: Time) -> Allowance {
         self.on_timer(now)
     }
+    fn on_idle(&mut self, now: Time, timeouts: u32) -> Option<Allowance> {
+        if self.rate.is_none() { self.tcp.on_idle(now, timeouts) } else { None }
+    }
     fn on_timer(&mut self, now: Time) -> Allowance {
         match self.rate {
             Some(rate) => Allowance { cwnd: Bytes::MAX, rate, timer: Time::MAX },
@@ -133,5 +137,15 @@ mod tests {
         // The silence of an allocator that had sent no rate changes nothing, and rates stay within the NIC's.
         assert_eq!(told(&mut flow, 0.0).cwnd, Bytes::new(4_945));
         assert_eq!(told(&mut flow, 1e12).rate, flow_25g().line_rate);
+    }
+
+    #[test]
+    fn idleness_is_tcps_without_a_rate() {
+        let mut flow = FlowtuneConfig::default().build(&flow_25g());
+        told(&mut flow, 25e9);
+        assert_eq!(flow.on_idle(Time::ZERO, 9), None);
+        // 25 Gb/s over 8 us are 25,000 bytes on the wire; after idleness it is the first window again.
+        assert_eq!(told(&mut flow, 0.0).cwnd, Bytes::new(23_674));
+        assert_eq!(flow.on_idle(Time::ZERO, 9).map(|a| a.cwnd), Some(Bytes::new(10_000)));
     }
 }

@@ -240,6 +240,40 @@ fn a_restarted_allocator_has_forgotten_prices() {
     assert!(first.iter().all(|r| is_near(r.1, USABLE / 2.0, 0.02)), "{first:?}");
 }
 
+/// Two connections with bursts of 2 MB share a link, and an outage begins while the bursts of one go on. A rate lapses
+/// once nothing has confirmed it for its lifetime, also if the flowlet it was given for has ended.
+#[test]
+fn a_rate_lapses_after_its_flowlet() {
+    let bursts = |src, start, pause| {
+        let burst = Some(Burst { bytes: Bytes::new(2_000_000), pause });
+        FlowSpec { burst, ..endless(src, 0, start, Time::MAX) }
+    };
+    let mut c = flowtune(0, vec![bursts(4, Time::ZERO, us(5_000)), bursts(8, us(2_000), us(3_000))], us(14_000));
+    c.fabric.buffer = Bytes::new(450_000);
+    c.allocator.as_mut().expect("there is one").outages = vec![(us(5_000), us(13_000))];
+    let (recorder, totals) = run(c);
+    assert_eq!(allocated(&recorder, us(6_000)), [], "the last flowlet of either ended before the outage");
+    assert!(2 <= totals.allocator.expired, "{:?}", totals.allocator);
+    assert!(totals.drops.total() < 200, "{:?}", totals.drops);
+}
+
+/// Eight connections to one host that had its link alone, one after the other, write again at the same time some
+/// milliseconds later. Each begins with TCP's first window and not at the line rate of the last time.
+#[test]
+fn a_connection_that_writes_again_begins_with_tcp() {
+    let flows = (0..8).map(|i| {
+        let start = us(500 * u64::from(i));
+        // A burst takes 170 to 190 us.
+        let pause = us(10_000) - start - us(180);
+        FlowSpec { burst: Some(Burst { bytes: Bytes::new(200_000), pause }), ..endless(4 + i, 0, start, Time::MAX) }
+    });
+    let mut c = flowtune(0, flows.collect(), us(12_000));
+    c.fabric.buffer = Bytes::new(300_000);
+    let (recorder, totals) = run(c);
+    assert_eq!(allocated(&recorder, us(9_000)), [], "rates have lapsed");
+    assert_eq!((totals.allocator.starts, totals.drops.total()), (16, 0));
+}
+
 #[test]
 fn intermediaries_relay_everything() {
     let rates = |n: u32, outages: Vec<(Time, Time)>| {

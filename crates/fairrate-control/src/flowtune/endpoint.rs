@@ -57,6 +57,9 @@ pub struct Grant {
 /// Any message of the allocator keeps all rates of the host in force for a lifetime: an allocator without new rates
 /// sends [`Message::Alive`] now and then. All messages arrive, in order (they travel over TCP), so after a silence of
 /// the allocator the last rate sent is valid.
+///
+/// The rate of a flowlet that has ended stays in force for what follows, until a lifetime has passed since the last
+/// message before its end: later ones confirm only rates of flowlets.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     lifetime: Time,
@@ -66,6 +69,8 @@ pub struct Endpoint {
     silent: bool,
     /// Flowlets announced to the allocator.
     flowlets: BTreeMap<u32, Flowlet>,
+    /// Flows without a flowlet whose last rate is in force, each with the time at which it expires.
+    ended: BTreeMap<u32, Time>,
 }
 
 /// A flowlet that was announced to the allocator.
@@ -80,7 +85,7 @@ struct Flowlet {
 impl Endpoint {
     /// Returns a host without flowlets whose rates stay in force for `lifetime`.
     pub fn new(lifetime: Time) -> Self {
-        Self { lifetime, heard: Time::ZERO, silent: false, flowlets: BTreeMap::new() }
+        Self { lifetime, heard: Time::ZERO, silent: false, flowlets: BTreeMap::new(), ended: BTreeMap::new() }
     }
 
     /// Sets the lifetime of rates from now on.
@@ -99,19 +104,29 @@ impl Endpoint {
     }
 
     /// Begins a flowlet, when a flow that had nothing to send has data; returns the message to the allocator, or `None`
-    /// if the flowlet is already announced.
+    /// if the flowlet is already announced. It begins with the rate of the flow's last flowlet if that is in force.
     pub fn begin(&mut self, flow: u32) -> Option<Message> {
         if self.flowlets.contains_key(&flow) {
             return None;
         }
-        self.flowlets.insert(flow, Flowlet::default());
+        let is_granted = self.ended.remove(&flow).is_some();
+        self.flowlets.insert(flow, Flowlet { told_bps: 0.0, is_granted });
         Some(Message::Start { flow })
     }
 
     /// Ends a flowlet, when its flow has had nothing to send for long enough; returns the message to the allocator, or
     /// `None` if there is no flowlet.
     pub fn end(&mut self, flow: u32) -> Option<Message> {
-        self.flowlets.remove(&flow).map(|_| Message::End { flow })
+        let flowlet = self.flowlets.remove(&flow)?;
+        if flowlet.is_granted {
+            self.ended.insert(flow, self.heard.saturating_add(self.lifetime));
+        }
+        Some(Message::End { flow })
+    }
+
+    /// Forgets the rate of a flow without a flowlet, when it will send nothing more.
+    pub fn forget(&mut self, flow: u32) {
+        self.ended.remove(&flow);
     }
 
     /// Handles a message of the allocator: adds the rates in force from now on to `grants`, and the reply messages to
@@ -144,12 +159,20 @@ impl Endpoint {
 
     /// Returns the time at which rates expire without a message, or [`Time::MAX`] if there are none.
     pub fn deadline(&self) -> Time {
+        self.ended.values().fold(self.silence(), |earliest, at| earliest.min(*at))
+    }
+
+    /// Returns the time at which the rates of flowlets expire without a message, or [`Time::MAX`] if there are none.
+    fn silence(&self) -> Time {
         if self.silent || self.flowlets.is_empty() { Time::MAX } else { self.heard.saturating_add(self.lifetime) }
     }
 
-    /// Expires all rates if the allocator has been silent for a lifetime; adds them to `grants` with rate zero.
+    /// Expires the rates of flowlets that have ended once their time is over, and all others if the allocator has been
+    /// silent for a lifetime; adds them to `grants` with rate zero.
     pub fn on_timer(&mut self, now: Time, grants: &mut Vec<Grant>) {
-        if now < self.deadline() {
+        let lapsed = self.ended.extract_if(.., |_, at| *at <= now);
+        grants.extend(lapsed.map(|(flow, _)| Grant { flow, rate_bps: 0.0 }));
+        if now < self.silence() {
             return;
         }
         self.silent = true;
@@ -194,6 +217,33 @@ mod tests {
         assert_eq!(endpoint.end(7), Some(Message::End { flow: 7 }));
         assert_eq!(endpoint.end(7), None);
         assert_eq!(hear(&mut endpoint, US(310), Message::Update { flow: 7, rate_bps: 4e9 }).0, [], "too late");
+    }
+
+    #[test]
+    fn rates_of_flowlets_that_ended_expire_alone() {
+        let mut endpoint = Endpoint::new(US(100));
+        let rate = |flow, rate_bps| Grant { flow, rate_bps };
+        (1..=4).for_each(|flow| assert_eq!(endpoint.begin(flow), Some(Message::Start { flow })));
+        (1..=3).for_each(|flow| {
+            assert_eq!(hear(&mut endpoint, US(20), Message::Update { flow, rate_bps: 3e9 }).0, [rate(flow, 3e9)]);
+        });
+        (1..=3).for_each(|flow| assert_eq!(endpoint.end(flow), Some(Message::End { flow })));
+        // What comes after its end confirms no rate of flow 1; flow 2 is over, and flow 3 has a flowlet again in time.
+        endpoint.forget(2);
+        assert_eq!(hear(&mut endpoint, US(90), Message::Alive).0, []);
+        assert_eq!(endpoint.begin(3), Some(Message::Start { flow: 3 }));
+        let mut grants = Vec::new();
+        assert_eq!(endpoint.deadline(), US(120));
+        endpoint.on_timer(US(120), &mut grants);
+        assert_eq!((endpoint.deadline(), &grants[..]), (US(190), &[rate(1, 0.0)][..]));
+        // The rate that flow 3 began with expires in the allocator's silence, and there is none of it to come back to.
+        grants.clear();
+        endpoint.on_timer(US(190), &mut grants);
+        assert_eq!((endpoint.deadline(), &grants[..]), (Time::MAX, &[rate(3, 0.0)][..]));
+        assert_eq!(hear(&mut endpoint, US(300), Message::Alive).0, []);
+        // A flowlet that had no rate in force leaves none.
+        endpoint.end(3);
+        assert_eq!(endpoint.deadline(), US(400), "flow 4 has a flowlet still");
     }
 
     #[test]

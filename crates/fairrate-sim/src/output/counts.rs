@@ -94,7 +94,7 @@ counts! {
     updates,
     /// Messages of the allocator whose only purpose is to show that it is up.
     signs_of_life,
-    /// Rates that expired because the allocator was silent.
+    /// Rates that expired, because the allocator was silent or their flowlet had ended.
     expired,
     /// Iterations of the optimiser.
     iterations,

@@ -89,7 +89,7 @@ impl Kind {
     pub(crate) fn stopped(self, hosts: &mut Hosts, w: &mut World, flow: FlowId, is_done: bool) {
         for_each_transport!(call [self, stopped, (hosts, w, flow, is_done)]);
     }
-    pub(crate) fn close(self, hosts: &mut Hosts, flow: FlowId) {
-        for_each_transport!(call [self, close, (hosts, flow)]);
+    pub(crate) fn close(self, hosts: &mut Hosts, w: &World, flow: FlowId) {
+        for_each_transport!(call [self, close, (hosts, w, flow)]);
     }
 }

@@ -160,5 +160,5 @@ pub(crate) trait Transport {
     fn stopped(_hosts: &mut Hosts, _w: &mut World, _flow: FlowId, _is_done: bool) {}
 
     /// Releases the transport's state of a flow whose senders are gone.
-    fn close(_hosts: &mut Hosts, _flow: FlowId) {}
+    fn close(_hosts: &mut Hosts, _w: &World, _flow: FlowId) {}
 }

@@ -110,7 +110,7 @@ impl Hosts {
             self.retire(w, slot);
         }
         let flow = w.run.flow(id);
-        flow.transport.close(self, id);
+        flow.transport.close(self, w, id);
         let (host, successor) = (flow.src_host, flow.successor);
         let at = w.clock.now_ps + flow.successor_delay_ps;
         let end = &mut self.sending[id];

@@ -29,6 +29,10 @@ impl Cargo for RuledData {
             hosts.refresh(hosts.sending[flow].sender);
         }
     }
+
+    fn close(hosts: &mut Hosts, w: &World, flow: FlowId) {
+        conversation::forget_rate(hosts, w, flow);
+    }
 }
 
 /// The messages of a line.

@@ -78,6 +78,16 @@ pub(super) fn end_flowlet(hosts: &mut Hosts, w: &mut World, id: FlowId) {
         allocator.notify(server, message);
         send_written(hosts);
     }
+    if hosts.sending[id].sender.is_none() {
+        forget_rate(hosts, w, id);
+    }
+}
+
+/// Forgets the rate of a flow that is over.
+pub(super) fn forget_rate(hosts: &mut Hosts, w: &World, id: FlowId) {
+    if let Some(allocator) = &mut hosts.allocator {
+        allocator.endpoints[w.run.flow(id).src_host].forget(id.0);
+    }
 }
 
 /// Handles an event of the allocator or of an endpoint; `entity` is its number.

@@ -190,7 +190,7 @@ impl Cargo for Pieces {
         }
     }
 
-    fn close(hosts: &mut Hosts, user_flow: FlowId) {
+    fn close(hosts: &mut Hosts, _: &World, user_flow: FlowId) {
         let retransmitted = hosts.connections.get(user_flow).map_or(0, |connection| connection.repeated);
         let mut tally = Tally { retransmitted, ..Tally::NEW };
         for id in hosts.connections.subflow_ids(user_flow) {

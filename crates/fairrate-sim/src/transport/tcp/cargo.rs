@@ -122,7 +122,7 @@ pub(crate) trait Cargo {
     }
 
     /// Releases the state of a flow whose senders are gone.
-    fn close(_hosts: &mut Hosts, _flow: FlowId) {}
+    fn close(_hosts: &mut Hosts, _w: &World, _flow: FlowId) {}
 }
 
 /// The bytes of a flow with a single path.

@@ -251,8 +251,8 @@ impl<C: Cargo> Transport for Tcp<C> {
         C::stopped(hosts, w, flow, is_done);
     }
 
-    fn close(hosts: &mut Hosts, flow: FlowId) {
-        C::close(hosts, flow);
+    fn close(hosts: &mut Hosts, w: &World, flow: FlowId) {
+        C::close(hosts, w, flow);
     }
 }
 
