@@ -274,6 +274,26 @@ fn a_connection_that_writes_again_begins_with_tcp() {
     assert_eq!((totals.allocator.starts, totals.drops.total()), (16, 0));
 }
 
+/// A link has half its rate from 2 to 4 ms. Rates follow, also those of an allocator that restarts meanwhile.
+#[test]
+fn rates_follow_the_rate_of_a_faulty_link() {
+    for outages in [Vec::new(), vec![(us(2_500), us(3_000))]] {
+        let flows = vec![endless(4, 0, Time::ZERO, Time::MAX), endless(8, 0, Time::ZERO, Time::MAX)];
+        let mut c = flowtune(0, flows, us(6_000));
+        let ports: Vec<PortId> = (0..c.topology.n_ports() as u32).map(PortId).collect();
+        let ports = ports.into_iter().filter(|&port| c.topology.to(port) == NodeId(0)).collect();
+        c.fabric.buffer = Bytes::new(450_000);
+        c.faults.push(FaultConfig { ports, rate: 0.5, start: us(2_000), stop: us(4_000), ..FaultConfig::NONE });
+        c.allocator.as_mut().expect("there is one").outages = outages;
+        let (recorder, totals) = run(c);
+        for (t, rate) in [(1_990, USABLE / 2.0), (2_200, USABLE / 4.0), (3_990, USABLE / 4.0), (5_990, USABLE / 2.0)] {
+            let rates = allocated(&recorder, us(t));
+            assert!(rates.len() == 2 && rates.iter().all(|r| is_near(r.1, rate, 0.02)), "{t} us: {rates:?}");
+        }
+        assert_eq!(totals.drops.total(), 0);
+    }
+}
+
 #[test]
 fn intermediaries_relay_everything() {
     let rates = |n: u32, outages: Vec<(Time, Time)>| {

@@ -117,6 +117,7 @@ fn iterate(hosts: &mut Hosts, w: &mut World) {
     if allocator.is_down {
         return;
     }
+    allocator.follow_links(&w.run.config, w.clock.now());
     allocator.totals.iterations += 1;
     let mut updates = std::mem::take(&mut allocator.updates);
     allocator.service.iterate(&mut updates);
@@ -260,7 +261,7 @@ fn on_outage(hosts: &mut Hosts, w: &mut World) {
     let Some(allocator) = &mut hosts.allocator else { return };
     allocator.is_down = !allocator.is_down;
     if allocator.is_down {
-        allocator.forget(&w.run.config);
+        allocator.forget(&w.run.config, w.clock.now());
         return;
     }
     allocator.life += 1;

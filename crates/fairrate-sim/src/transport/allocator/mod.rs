@@ -20,7 +20,7 @@ use self::channel::{Addressed, Incoming, Outgoing};
 pub(crate) use self::conversation::{follow_up, on_event, start};
 use super::sender::{Segment, Sender};
 use crate::config::{AllocatorConfig, FlowSpec, SimConfig, Trigger};
-use crate::ids::{FlowId, HostId, LineId, NodeId, PortId};
+use crate::ids::{FlowId, HostId, LineId, NodeId};
 use crate::output::AllocatorTotals;
 use crate::table::Table;
 
@@ -58,6 +58,8 @@ struct Line {
 pub(crate) struct Allocator {
     config: AllocatorConfig,
     service: AllocatorService,
+    /// Times at which links change their rates, the latest first, as far as the service does not know of them.
+    rate_changes: Vec<Time>,
     host: HostId,
     /// Number of times the allocator has restarted.
     life: u32,
@@ -119,12 +121,17 @@ pub(crate) fn line_flows(config: &SimConfig) -> Vec<FlowSpec> {
     pairs(config, allocator).into_iter().enumerate().map(flow).collect()
 }
 
-/// Returns the service of an allocator that has just started. Links reserve the share `threshold` of their capacity for
-/// rate changes that are not announced.
-fn service(config: &SimConfig, allocator: &AllocatorConfig) -> AllocatorService {
-    let ports = (0..config.topology.n_ports() as u32).map(PortId);
+/// Returns the capacities of all links at `t`, without the share `threshold` that is reserved for rate changes that are
+/// not announced.
+fn capacities(config: &SimConfig, allocator: &AllocatorConfig, t: Time) -> Vec<f64> {
     let share = 1.0 - allocator.threshold;
-    let capacities: Vec<f64> = ports.map(|port| config.topology.link(port).rate.as_bps_f64() * share).collect();
+    config.rates_at(t).iter().map(|rate| rate.as_bps_f64() * share).collect()
+}
+
+/// Returns the service of an allocator that starts at `now`.
+fn service(config: &SimConfig, allocator: &AllocatorConfig, now: Time) -> AllocatorService {
+    let share = 1.0 - allocator.threshold;
+    let capacities = capacities(config, allocator, now);
     let links = config.topology.host_links().filter(|&(host, _)| host != allocator.host);
     let unit = links.map(|(_, link)| link.rate.as_bps_f64()).fold(f64::INFINITY, f64::min);
     let engine = RealTime::general(&capacities, unit * share, allocator.gamma);
@@ -141,6 +148,9 @@ impl Allocator {
         mss: u64,
     ) -> Option<Box<Self>> {
         let allocator = config.allocator.as_ref()?;
+        let slow = config.faults.iter().filter(|fault| fault.changes_rate());
+        let mut rate_changes: Vec<Time> = slow.flat_map(|fault| [fault.start, fault.stop]).collect();
+        rate_changes.sort_unstable_by(|a, b| b.cmp(a));
         let n_hosts = config.topology.hosts().count();
         let host = host_of[allocator.host];
         let mut up: Table<HostId, LineId> = vec![LineId::NONE; n_hosts].into();
@@ -161,7 +171,8 @@ impl Allocator {
             down[below] = lines.push(line(above, below));
         }
         Some(Box::new(Self {
-            service: service(config, allocator),
+            service: service(config, allocator, Time::ZERO),
+            rate_changes,
             config: allocator.clone(),
             host,
             life: 0,
@@ -206,10 +217,21 @@ impl Allocator {
         &mut self.lines[line]
     }
 
-    /// Loses all that the allocator knows: flows and prices.
-    fn forget(&mut self, config: &SimConfig) {
-        self.service = service(config, &self.config);
+    /// Loses all that the allocator knows at `now`: flows and prices.
+    fn forget(&mut self, config: &SimConfig, now: Time) {
+        self.service = service(config, &self.config, now);
         self.known.fill(0);
+    }
+
+    /// Gives the optimiser the capacities of links at `now`, if any have changed since the last call.
+    fn follow_links(&mut self, config: &SimConfig, now: Time) {
+        let n_left = self.rate_changes.partition_point(|at| now < *at);
+        if n_left < self.rate_changes.len() {
+            self.rate_changes.truncate(n_left);
+            for (link, capacity_bps) in (0..).map(LinkId).zip(capacities(config, &self.config, now)) {
+                self.service.engine_mut().set_capacity(link, capacity_bps);
+            }
+        }
     }
 
     /// Returns the payload of a line's segment: always some bytes of messages.
