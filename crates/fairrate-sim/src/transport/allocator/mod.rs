@@ -91,11 +91,15 @@ pub(crate) struct Allocator {
     notes: Vec<(u16, LineId, LineNote)>,
 }
 
+/// Returns `true` if `host` sends data: it is neither the allocator's nor an intermediary.
+fn is_server(allocator: &AllocatorConfig, host: NodeId) -> bool {
+    host != allocator.host && !allocator.intermediaries.contains(&host)
+}
+
 /// Returns the ends of all lines, in pairs of both directions in the order of the flows: the way up, then the way down.
 fn pairs(config: &SimConfig, allocator: &AllocatorConfig) -> Vec<(NodeId, NodeId)> {
     let relays = &allocator.intermediaries;
-    let is_server = |host: &NodeId| *host != allocator.host && !relays.contains(host);
-    let servers: Vec<NodeId> = config.topology.hosts().filter(is_server).collect();
+    let servers: Vec<NodeId> = config.topology.hosts().filter(|&host| is_server(allocator, host)).collect();
     let both = |a: NodeId, b: NodeId| [(a, b), (b, a)];
     let to_allocator = |&host: &NodeId| both(host, allocator.host);
     if relays.is_empty() {
@@ -132,7 +136,7 @@ fn capacities(config: &SimConfig, allocator: &AllocatorConfig, t: Time) -> Vec<f
 fn service(config: &SimConfig, allocator: &AllocatorConfig, now: Time) -> AllocatorService {
     let share = 1.0 - allocator.threshold;
     let capacities = capacities(config, allocator, now);
-    let links = config.topology.host_links().filter(|&(host, _)| host != allocator.host);
+    let links = config.topology.host_links().filter(|&(host, _)| is_server(allocator, host));
     let unit = links.map(|(_, link)| link.rate.as_bps_f64()).fold(f64::INFINITY, f64::min);
     let engine = RealTime::general(&capacities, unit * share, allocator.gamma);
     AllocatorService::new(Box::new(engine), allocator.threshold)
