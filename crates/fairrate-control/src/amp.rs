@@ -14,11 +14,12 @@
 //! | dctcp_maxseq       | `cut_until`   | sequence number |
 //!
 //! Readings: rounds are those of the one subflow that is kept, which is the first whose path works. An acknowledgment
-//! with a mark that cuts does not grow the window. A suspended subflow still repairs its losses and stops once all
-//! its data is acknowledged; a timer checks every round-trip time whether it may send again, as no other event would.
+//! with a mark that cuts does not grow the window. A suspended subflow sends no new data, repairs its losses and stops
+//! once all its data is acknowledged; a timer checks every round-trip time whether it may send again, as no other event
+//! would.
 //! Windows grow only while they limit (RFC 7661). Losses are NewReno's. Switches mark by a step at K packets.
 
-use fairrate_units::{Rate, Time};
+use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::algorithm_config;
 use crate::controller::{Ack, AlgorithmSpec, Allowance, FlowContext, Loss};
@@ -162,10 +163,15 @@ impl AmpConnection {
         };
     }
 
+    /// Returns the allowance of subflow `r`. One that is suspended sends no new data: a window of a segment lets it
+    /// repair its losses until all its data is acknowledged, and then its rate is zero.
     fn allowance(&self, r: usize, now: Time) -> Allowance {
         let allowance = self.subflows[r].allowance();
-        if !self.is_single() || r == self.kept() || !self.marks[r].at_rest {
+        if !self.is_single() || r == self.kept() {
             return allowance;
+        }
+        if !self.marks[r].at_rest {
+            return Allowance { cwnd: Bytes::new(self.subflows[r].mss as u64), ..allowance };
         }
         let again = Time::from_secs_f64(self.subflows[r].srtt.secs()).max(Time::from_us(1));
         Allowance { rate: Rate::ZERO, timer: now.saturating_add(again), ..allowance }
@@ -215,8 +221,6 @@ impl CoupledController for AmpConnection {
 
 #[cfg(test)]
 mod tests {
-    use fairrate_units::Bytes;
-
     use super::*;
     use crate::subflow::tests::segment;
     use crate::test_flow::flow_25g;
@@ -273,5 +277,26 @@ mod tests {
         }
         assert!(!amp.is_single());
         assert_eq!(amp.on_timer(1, Time::from_us(1_020)).rate, Rate::from_gbps(25));
+    }
+
+    #[test]
+    fn a_suspended_subflow_sends_no_new_data() {
+        let config = AmpConfig { min_window: 2, ..AmpConfig::default() };
+        let mut amp = config.build_connection(&[flow_25g(), flow_25g()]);
+        for r in 0..2 {
+            (amp.subflows[r].cwnd, amp.subflows[r].ssthresh) = (2_000.0, 2_000.0);
+        }
+        // Ten marked rounds with two segments in flight: bytes 1,000 to 19,000 are acknowledged.
+        let ack = |ack_seq, in_flight| Ack { ecn_marked: true, ..segment(ack_seq, 10, in_flight) };
+        (1..20).for_each(|i| _ = amp.on_ack(0, &ack(i * 1_000, 1_000)));
+        assert!(amp.is_single());
+        // A segment of subflow 1 is still in flight, and none follows it. Then the subflow rests.
+        assert_eq!(amp.on_ack(1, &ack(1_000, 1_000)).cwnd, Bytes::new(1_000));
+        assert_eq!(amp.on_ack(1, &ack(2_000, 0)).rate, Rate::ZERO);
+        // A lost segment is sent again, alone.
+        let again = amp.on_loss(1, Time::ZERO, Loss::Gap);
+        assert_eq!((again.cwnd, again.rate), (Bytes::new(1_000), Rate::from_gbps(25)));
+        // Subflow 0 has its own window, which grows by 1,000 x 1,000 / 2,000 bytes: this window was cut before.
+        assert_eq!(amp.on_ack(0, &ack(20_000, 1_000)).cwnd, Bytes::new(2_500));
     }
 }

@@ -1,11 +1,12 @@
 //! Multipath TCP: all data arrives over any set of paths, path rates add up, and data leaves paths that fail.
 
-use crate::common::{Recorder, TCP, algorithm, config, flow, probe, run, steady};
-use fairrate_control::{AlgorithmConfig, Allowance};
-use fairrate_sim::topology::{LeafSpine, Topology};
+use crate::common::{Recorder, TCP, algorithm, algorithm_with, config, flow, probe, run, steady};
+use fairrate_control::{AlgorithmConfig, Allowance, RawValue};
+use fairrate_sim::topology::{LeafSpine, Star, Topology};
 use fairrate_sim::{
     DelayedAck, EcnConfig, FaultConfig, Flap, FlowId, FlowOutcome, FlowSpec, MarkAt, MarkBy, MarkDraws, MptcpConfig,
-    NonEct, Pfc, PortId, ProbeSpec, RunTotals, Scheduler, SimConfig, SubflowPaths, TcpConfig, Transport, Trigger,
+    NonEct, Pfc, PortId, ProbeSpec, RunTotals, Scheduler, SimConfig, StopRule, SubflowPaths, TcpConfig, Transport,
+    Trigger,
 };
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -443,5 +444,24 @@ fn algorithms_with_a_single_path_run_on_every_subflow() {
         let flows = (0..4).map(|i| flow(i, 4 + i % 2, 150_000, Time::ZERO)).collect();
         let (flows, _) = run_all(over_tcp(leaf_spine(2, 4), algorithm(info.name), multipath(TWO_PATHS), flows));
         assert!(flows.iter().all(|f| f.delivered_bytes == 150_000), "{}", info.name);
+    }
+}
+
+/// Eight AMP connections of eight subflows to one host have 128 segments of 1,000 bytes in flight with windows of two
+/// segments, more than the 40,000 bytes at which switches mark. They keep one subflow each then, and the queue has about
+/// what marks leave it.
+#[test]
+fn amp_keeps_one_subflow_whatever_its_least_window() {
+    for min_window in [1, 2] {
+        let cc = algorithm_with("amp", &[("min_window", RawValue::Integer(min_window))]);
+        let tcp = multipath(MptcpConfig { subflows: 8, scheduler: Scheduler::MinRtt, paths: SubflowPaths::Hashed });
+        let flows = (1..=8).map(|i| flow(i, 0, u64::MAX, Time::ZERO)).collect();
+        let mut c = over_tcp(Star { hosts: 9, rate: Rate::from_gbps(10), delay: US }.build(), cc, tcp, flows);
+        c.stop = StopRule { at: Some(Time::from_ms(10)), when_flows_done: false };
+        probe(&mut c, 9, 0, Time::from_us(10));
+        let samples = run(c).0.ports;
+        let queues: Vec<u64> = samples.iter().filter(|s| Time::from_ms(5) <= s.t).map(|s| s.qlen_bytes).collect();
+        let mean = queues.iter().sum::<u64>() / queues.len() as u64;
+        assert!(mean < 50_000, "{mean} bytes with windows of at least {min_window}");
     }
 }
