@@ -21,7 +21,9 @@
 //! bytes, and an interval is known when all its data is acknowledged in order; the module counts holes. The
 //! first move is compared with the worse of the first two probes. A rate is at most line rate. The order of the probes
 //! in a pair is drawn from a stream of the flow's start and the subflow's number. The module reads the clock only
-//! when an acknowledgment arrives, and so does this. The gain of latency is the module's, 1; Vivace's is 900.
+//! when an acknowledgment arrives, and so does this. The gain of latency is the module's, 1; Vivace's is 900. Outside
+//! the start, round-trip times that fall by more than the noise raise the utility, as in Vivace's public kernel module; a
+//! reading with max(dRTT/dt, 0) differs.
 
 use fairrate_units::{Bytes, Rate, Time};
 
@@ -50,7 +52,7 @@ algorithm_config! {
         loss_cost: f64 = 11.0, in 0.0..=100_000.0;
         /// Cost of growing round-trip times in the utility (module: 1; Vivace: 900).
         latency_cost: f64 = 1.0, in 0.0..=100_000.0;
-        /// Slope of round-trip times that is taken for noise (module: 0.03).
+        /// Slope of round-trip times, up or down, that is taken for noise (module: 0.03).
         latency_noise: f64 = 0.03, in 0.0..=1.0;
         /// Distance of probes from the rate, and the most by which a change may grow, as a part of the connection's
         /// rate (module: 0.05).
@@ -202,7 +204,8 @@ impl Subflow {
         rate.max(self.payload(self.config.min_rate)).min(self.payload(self.line))
     }
 
-    /// Returns U = x^0.9 - 11 x L - x dRTT/dt, with x the rate of the whole connection; the start ignores small losses.
+    /// Returns U = x^0.9 - 11 x L - x dRTT/dt, with x the rate of the whole connection; the start ignores small losses
+    /// and falling round-trip times.
     fn utility(&self, interval: &Interval) -> f64 {
         let (config, x) = (&self.config, interval.rate + self.others);
         let starts = matches!(self.phase, Phase::Start { .. });
