@@ -219,7 +219,18 @@ fn check(s: &Section<'_>, allocator: &Allocator) {
         let message = format!("rates hold for {} and are confirmed every {}", c.lifetime, c.sign_of_life);
         let help = "let `lifetime` be some times `sign_of_life`, which is above zero";
         conflict(if s.has("lifetime") { "lifetime" } else { "sign_of_life" }, message, help);
+    } else if Time::ZERO < c.interval && c.lifetime <= longest_silence(c) {
+        let message =
+            format!("rates hold for {} and are confirmed at iterations, every {}", c.lifetime, longest_silence(c));
+        let key = if s.has("interval") { "interval" } else { "lifetime" };
+        conflict(key, message, "let `lifetime` be some times `interval` and `sign_of_life`");
     }
+}
+
+/// Returns the longest time between messages to a server that has flowlets: signs of life, which iterations send.
+fn longest_silence(c: &AllocatorConfig) -> Time {
+    let n_iterations = c.sign_of_life.as_ps().div_ceil(c.interval.as_ps());
+    Time::from_ps(c.interval.as_ps().saturating_mul(n_iterations))
 }
 
 /// Checks that hosts use TCP over a single path.
