@@ -3,7 +3,7 @@
 use crate::common::{Recorder, algorithm_with, config, flow, probe, run};
 use fairrate_control::{Parameters, RawValue};
 use fairrate_sim::topology::{LeafSpine, Star, Topology};
-use fairrate_sim::{FaultConfig, FlowOutcome, FlowSpec, NodeId, Pfc, PortId, RunTotals, SimConfig};
+use fairrate_sim::{Burst, FaultConfig, FlowOutcome, FlowSpec, NodeId, Pfc, PortId, RunTotals, SimConfig, StopRule};
 use fairrate_units::{Bytes, Rate, Time};
 
 const G10: Rate = Rate::from_gbps(10);
@@ -369,6 +369,41 @@ fn an_endless_message_is_the_longest_and_can_be_stopped() {
             // 900 us less 200 packets and the packets in flight.
             let sent = (Time::from_us(900).as_ps() / packets(1).as_ps() - 200) * MTU;
             assert!(sent.abs_diff(endless.delivered_bytes) <= 3 * RTT_BYTES, "{} of {sent}", endless.delivered_bytes);
+        }
+    }
+}
+
+/// Returns what has arrived of bursts of `bytes` bytes when the application stops in its tenth pause, and the bytes it
+/// has written then. Receivers ask for missing bytes after 200 us.
+fn ten_bursts(bytes: u64, pause: Time, loss: f64) -> (u64, u64) {
+    // The next burst comes a pause after the last packet of one is handed to the wire.
+    let period = packets(bytes / MTU - 1) + pause;
+    let stop = Time::from_ps(10 * period.as_ps() - pause.as_ps() / 2);
+    let burst = Some(Burst { bytes: Bytes::new(bytes), pause });
+    let mut c = homa(star(2), 1, vec![FlowSpec { burst, stop, ..flow(0, 1, u64::MAX, Time::ZERO) }]);
+    c.transport.rto = Some(Time::from_us(200));
+    c.stop = StopRule { at: Some(Time::from_ms(60)), when_flows_done: false };
+    if loss > 0.0 {
+        let ports = (0..c.topology.n_ports() as u32).map(PortId).collect();
+        c.faults = vec![FaultConfig { ports, loss, ..FaultConfig::NONE }];
+    }
+    let (recorder, _) = run(c);
+    (recorder.flows[0].delivered_bytes, 10 * bytes)
+}
+
+/// In a pause longer than its timer a receiver asks for bytes that are not written yet. The sender does not know the
+/// message's length then, so the answer ends nothing.
+#[test]
+fn bursts_arrive_whatever_the_pause() {
+    for bytes in [5_000, 8_000, 100_000] {
+        for pause in [50, 199, 201, 1_000, 4_200].map(Time::from_us) {
+            let (arrived, written) = ten_bursts(bytes, pause, 0.0);
+            assert_eq!(arrived, written, "bursts of {bytes} bytes, pauses of {pause}");
+        }
+        // A lost packet may hold a burst up for some timeouts, and the next one with it.
+        for pause in [1_000, 4_200].map(Time::from_us) {
+            let (arrived, written) = ten_bursts(bytes, pause, 0.05);
+            assert!(written / 2 <= arrived, "{arrived} of {written} bytes, pauses of {pause}, with losses");
         }
     }
 }

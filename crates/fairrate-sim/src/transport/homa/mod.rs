@@ -13,7 +13,7 @@
 //! | DATA | `Data` | as of other transports |
 //! | GRANT | `Ack` | `seq`: all before has arrived; `data_seq`: all before may be sent; `cwnd_at_send`: the class |
 //! | RESEND | `Nack` | `seq` to `data_seq` is missing; `cwnd_at_send`: the class |
-//! | BUSY | `Busy` | `seq`: the message's length, as far as its sender knows |
+//! | BUSY | `Busy` | `seq`: the message's length once it is final, until then `u64::MAX` |
 //!
 //! Readings, where paper and simulator are not explicit:
 //! - A receiver learns of a message by its first packet. The sizes of messages are those of the flows; an endless
@@ -359,7 +359,7 @@ fn on_resend(hosts: &mut Hosts, w: &mut World, slot: SenderIdx, p: &Packet) {
     let message = &mut messages(hosts).outgoing[slot];
     message.grant(p.data_seq, p.cwnd_at_send as u8);
     message.ask_again(p.seq.max(acked), p.data_seq.min(sent));
-    let length = message.length;
+    let length = messages_of(hosts).outgoing[slot].final_length(hosts.sender(slot));
     let mine = order(hosts, slot);
     let others = hosts.nics[host].flows.iter().filter(|flow| flow.open && flow.sender != slot).map(|flow| flow.sender);
     // Flows of other transports are no messages.
@@ -388,7 +388,7 @@ fn on_busy(hosts: &mut Hosts, w: &mut World, host: HostId, packet: PacketIdx) ->
     Answer::Waiting
 }
 
-/// Sends a BUSY packet with the length of a message.
+/// Sends a BUSY packet with the length of a message, `u64::MAX` if that is not final.
 fn say_length(hosts: &Hosts, w: &mut World, flow: FlowId, length: u64) {
     let packet = new_packet(w, flow, PacketKind::Busy);
     let (host, route) = (w.run.flow(flow).src_host, w.run.flow(flow).data_route);

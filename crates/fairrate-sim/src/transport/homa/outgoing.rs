@@ -2,6 +2,7 @@
 
 use super::levels::Levels;
 use crate::ids::FlowId;
+use crate::transport::Writing;
 use crate::transport::ranges::Ranges;
 use crate::transport::sender::Sender;
 
@@ -30,6 +31,12 @@ impl Outgoing {
     /// Records `bytes` more bytes that the application has written.
     pub(super) fn write(&mut self, bytes: u64) {
         self.length = self.length.saturating_add(bytes);
+    }
+
+    /// Returns the length that the receiver may take for the message's end: `u64::MAX` while the application may write
+    /// more.
+    pub(super) fn final_length(&self, sender: &Sender) -> u64 {
+        if sender.writing == Writing::Done { self.length } else { u64::MAX }
     }
 
     /// Returns the bytes that may be sent.
