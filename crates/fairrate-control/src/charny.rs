@@ -15,6 +15,8 @@
 //! wait, data wait for the first reply, the exit message is sent with the last byte, short flows ask for the rate they
 //! need. The ns-3 artifact has none of this: both profiles are the same.
 
+use fairrate_units::Rate;
+
 use crate::config::algorithm_config;
 use crate::controller::{AlgorithmSpec, FlowContext};
 use crate::explicit_rate::{Answers, COMMON_WORDS, EXIT, ExplicitRate, ExplicitRateConfig, times};
@@ -55,9 +57,9 @@ impl AlgorithmSpec for CharnyConfig {
         Charny::new(&self.base, flow, Stamp(f64::INFINITY))
     }
     fn build_port(&self, port: &PortContext) -> Option<CharnyPort> {
-        let capacity = self.base.usable(port.rate);
-        let table = RateTable::new(capacity, times(port.base_rtt, self.base.state_timeout));
-        Some(CharnyPort { advertised: table.capacity(), table })
+        let usable = self.base.usable();
+        let table = RateTable::new(port.rate.as_bps_f64() * usable, times(port.base_rtt, self.base.state_timeout));
+        Some(CharnyPort { advertised: table.capacity(), usable, table })
     }
 }
 
@@ -93,6 +95,8 @@ pub struct CharnyPort {
     table: RateTable,
     /// The advertised rate μ, in bit/s.
     advertised: f64,
+    /// Share of the link's rate that flows may use.
+    usable: f64,
 }
 
 impl CharnyPort {
@@ -145,11 +149,16 @@ impl PortAgent for CharnyPort {
             self.advertise();
         }
     }
+
+    fn on_rate(&mut self, rate: Rate) {
+        self.table.set_capacity(rate.as_bps_f64() * self.usable);
+        self.advertise();
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use fairrate_units::{Rate, Time};
+    use fairrate_units::Time;
     use proptest::prelude::*;
 
     use super::*;

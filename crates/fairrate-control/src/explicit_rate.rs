@@ -53,9 +53,9 @@ algorithm_config! {
 }
 
 impl ExplicitRateConfig {
-    /// Returns the part of a link's capacity that flows may use, in bit/s.
-    pub(crate) fn usable(&self, link: Rate) -> f64 {
-        link.as_bps_f64() * (1.0 - self.headroom)
+    /// Returns the share of a link's capacity that flows may use.
+    pub(crate) fn usable(&self) -> f64 {
+        1.0 - self.headroom
     }
 }
 

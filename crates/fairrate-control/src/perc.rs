@@ -17,7 +17,7 @@
 //! acknowledgments never. The exit message is sent with the last byte. The ns-3 artifact has no PERC: both profiles are
 //! the same.
 
-use fairrate_units::Time;
+use fairrate_units::{Rate, Time};
 
 use crate::config::{algorithm_config, choice};
 use crate::controller::{AlgorithmSpec, FlowContext};
@@ -82,8 +82,9 @@ impl AlgorithmSpec for PercConfig {
         Perc::new(&self.base, flow, shares)
     }
     fn build_port(&self, port: &PortContext) -> Option<PercPort> {
-        let table = RateTable::new(self.base.usable(port.rate), times(port.base_rtt, self.base.state_timeout));
-        Some(PercPort { id: f64::from(port.port), header: self.header, share: self.share, table })
+        let usable = self.base.usable();
+        let table = RateTable::new(port.rate.as_bps_f64() * usable, times(port.base_rtt, self.base.state_timeout));
+        Some(PercPort { id: f64::from(port.port), header: self.header, share: self.share, usable, table })
     }
 }
 
@@ -197,6 +198,8 @@ pub struct PercPort {
     id: f64,
     header: PercHeader,
     share: PercShare,
+    /// Share of the link's rate that flows may use.
+    usable: f64,
     table: RateTable,
 }
 
@@ -252,11 +255,15 @@ impl PortAgent for PercPort {
             PercHeader::TwoValue => self.answer_two_value(view.now, packet.flow, packet.header),
         }
     }
+
+    fn on_rate(&mut self, rate: Rate) {
+        self.table.set_capacity(rate.as_bps_f64() * self.usable);
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use fairrate_units::{Bytes, Rate};
+    use fairrate_units::Bytes;
     use proptest::prelude::*;
 
     use super::*;

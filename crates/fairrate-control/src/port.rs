@@ -32,7 +32,7 @@ impl HeaderWords {
 pub struct PortContext {
     /// Number of the port, unique in the network.
     pub port: u32,
-    /// Capacity of its link.
+    /// Capacity of its link when the run begins; [`PortAgent::on_rate`] tells of changes.
     pub rate: Rate,
     /// The largest base round-trip time in the network.
     pub base_rtt: Time,
@@ -147,6 +147,8 @@ pub trait PortAgent {
     }
     /// Handles the next hop's request to pause `flow`, or to resume it if `pause` is `false`.
     fn on_flow_pause(&mut self, _flow: u32, _pause: bool) {}
+    /// Handles a change of the link's rate during the run: `rate` takes the place of [`PortContext::rate`].
+    fn on_rate(&mut self, _rate: Rate) {}
     /// Handles the expiry of [`PortAgent::timer`].
     fn on_timer(&mut self, _view: &PortView, _actions: &mut Actions) {}
     /// Returns the time of the next call of [`PortAgent::on_timer`], never in the past, or [`Time::MAX`] for none

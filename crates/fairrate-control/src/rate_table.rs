@@ -49,6 +49,11 @@ impl RateTable {
         }
     }
 
+    /// Changes the capacity to `bps`. Rates that are stored stay as they are until their flows' next messages.
+    pub(crate) fn set_capacity(&mut self, bps: f64) {
+        self.capacity = (bps * PER_BPS) as i64;
+    }
+
     /// Returns the number of flows.
     pub(crate) fn len(&self) -> usize {
         self.sorted.len()
@@ -196,6 +201,22 @@ mod tests {
         assert_eq!(table.up_to(20.0 * G), (2, 30.0 * G));
         assert_eq!(table.up_to(9.9 * G), (0, 0.0));
         assert_eq!(table.total_and_largest(), (70.0 * G, 40.0 * G));
+    }
+
+    /// Two flows at 30 Gb/s each, and a link that falls to 20: half of that for each, or a third beside a newcomer.
+    #[test]
+    fn the_level_follows_the_capacity() {
+        let mut table = RateTable::new(60.0 * G, us(100));
+        table.insert(us(0), 1, 30.0 * G);
+        table.insert(us(0), 2, 30.0 * G);
+        assert!(table.fit());
+        table.level(1);
+        table.set_capacity(20.0 * G);
+        assert!(!table.fit());
+        assert_eq!((table.level(0), table.capacity()), (10.0 * G, 20.0 * G));
+        assert!((table.level(1) - 20.0 / 3.0 * G).abs() < 1.0);
+        table.set_capacity(90.0 * G);
+        assert_eq!(table.level(1), 30.0 * G);
     }
 
     /// Returns f, found by trying every number of flows below it.

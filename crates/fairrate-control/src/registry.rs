@@ -1,4 +1,4 @@
-use fairrate_units::Time;
+use fairrate_units::{Rate, Time};
 
 use crate::config::{Param, Parameters, Profile, RawValue, SetParamError};
 use crate::controller::{AlgorithmSpec, Controller, FlowContext, MadeFor};
@@ -147,6 +147,9 @@ macro_rules! registry {
                     $(Self::$type(c) => c.on_flow_pause(flow, pause),)+
                     Self::Custom(c) => c.on_flow_pause(flow, pause),
                 }
+            }
+            fn on_rate(&mut self, rate: Rate) {
+                match self { $(Self::$type(c) => c.on_rate(rate),)+ Self::Custom(c) => c.on_rate(rate) }
             }
             fn on_timer(&mut self, view: &PortView, actions: &mut Actions) {
                 match self {

@@ -5,7 +5,7 @@ use fairrate_control::{
     Actions, Algorithm, Alone, Controller, CoupledAlgorithm, CoupledController, PathState, PortAgent, PortAlgorithm,
     PortPacket, PortPacketKind, PortStep, PortView,
 };
-use fairrate_units::Time;
+use fairrate_units::{Rate, Time};
 
 /// Returns the methods of trait `name`, read from `source`.
 fn methods<'a>(source: &'a str, name: &str) -> Vec<&'a str> {
@@ -85,6 +85,9 @@ impl PortAgent for Counting {
     fn on_flow_pause(&mut self, _: u32, _: bool) {
         self.count();
     }
+    fn on_rate(&mut self, _: Rate) {
+        self.count();
+    }
     fn on_timer(&mut self, _: &PortView, _: &mut Actions) {
         self.count();
     }
@@ -104,9 +107,10 @@ fn every_call_reaches_the_agent_of_a_port() {
     agent.on_enqueue(&view, &mut packet, &mut actions);
     agent.on_dequeue(&view, &mut packet, &mut actions);
     agent.on_flow_pause(0, true);
+    agent.on_rate(Rate::ZERO);
     agent.on_timer(&view, &mut actions);
-    assert_eq!(calls.load(std::sync::atomic::Ordering::Relaxed), 4);
+    assert_eq!(calls.load(std::sync::atomic::Ordering::Relaxed), 5);
     assert!(!agent.watches(PortPacketKind::Data, PortStep::Enqueue));
     assert_eq!((agent.assign(0, 0), agent.timer()), (Some(7), Time::from_ps(9)));
-    assert_eq!(methods(include_str!("../src/port.rs"), "PortAgent").len(), 7);
+    assert_eq!(methods(include_str!("../src/port.rs"), "PortAgent").len(), 8);
 }

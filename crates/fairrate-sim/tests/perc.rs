@@ -3,7 +3,7 @@
 use crate::common::{Recorder, algorithm_with, config, flow, max_min_gbps, paths, probe, random_flows, run};
 use fairrate_control::{AlgorithmConfig, RawValue};
 use fairrate_sim::topology::{LeafSpine, Star, Topology, parse_topology_file};
-use fairrate_sim::{FlowSpec, Pfc, ProbeSpec, Recovery, SimConfig, StopRule};
+use fairrate_sim::{FaultConfig, FlowSpec, NodeId, Pfc, ProbeSpec, Recovery, SimConfig, StopRule};
 use fairrate_units::{Bytes, Rate, Time};
 
 const US: Time = Time::from_us(1);
@@ -309,4 +309,31 @@ fn control_packets_that_are_not_charged_stay_in_the_queue() {
     let (charged, _) = growth(true);
     // A packet or two may be there or not when it is sampled.
     assert!(charged.abs() < 2_200.0, "{charged} B");
+}
+
+/// Two endless flows share the port to their receiver. From 1 to 2 ms a link has a part of its rate: the port to the
+/// receiver half, so that each flow has half as much, or that of a sender a fifth, which the other flow makes up for.
+#[test]
+fn links_share_out_the_rate_that_they_have() {
+    for cc in ["perc", "charny"] {
+        for (from, to, rate, during) in [(3, 2, 0.5, [2.5, 2.5]), (0, 3, 0.2, [2.0, 8.0])] {
+            let cc = algorithm_with(cc, &[("charge_control", RawValue::Bool(true))]);
+            let flows = vec![flow(0, 2, u64::MAX, US), flow(1, 2, u64::MAX, US)];
+            let star = Star { hosts: 3, rate: Rate::from_gbps(10), delay: US }.build();
+            let ports = vec![star.port(NodeId(from), NodeId(to)).expect("a link")];
+            let mut c = watched(star, cc, flows, Time::from_ms(3), US * 100);
+            let (start, stop) = (Time::from_ms(1), Time::from_ms(2));
+            c.faults = vec![FaultConfig { ports, rate, start, stop, ..FaultConfig::NONE }];
+            probe(&mut c, from, to, US * 10);
+            let (recorder, _) = run(c);
+            // Control packets are 40 bytes in a round trip of 5 us or more: 64 Mb/s.
+            for (us, want) in [(900, [5.0, 5.0]), (1_500, during), (2_500, [5.0, 5.0])] {
+                let rates = rates_at(&recorder, US * us);
+                assert!(close(&rates, &want, 0.04), "{us} us: {rates:?} and not {want:?}");
+            }
+            let queue = |us| recorder.ports.iter().find(|p| p.t == US * us).expect("it is sampled").qlen_bytes;
+            let (early, late) = (queue(1_100), queue(1_900));
+            assert!(late <= early + 2_200, "the queue grows from {early} to {late} B");
+        }
+    }
 }

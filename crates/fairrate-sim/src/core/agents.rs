@@ -6,7 +6,7 @@ use fairrate_control::{
     Actions, AlgorithmConfig, FlowPause, NOTICE_VALUES, Notice, PortAgent, PortAlgorithm, PortContext, PortPacket,
     PortPacketKind, PortScope, PortView, Queueing,
 };
-use fairrate_units::Time;
+use fairrate_units::{Rate, Time};
 
 use super::clock::Clock;
 use super::network::Network;
@@ -191,6 +191,14 @@ impl Agents {
         let view = PortView { now: clock.now(), queue_bytes: net.ports[port].queued_bytes };
         agent.on_timer(&view, &mut self.actions);
         true
+    }
+
+    /// Tells the agent of a port, if it has one, of the new rate of its link.
+    pub(super) fn on_rate(&mut self, clock: &mut Clock, port: PortIdx, rate: Rate) {
+        if let Some(agent) = self.of(port) {
+            agent.on_rate(rate);
+            self.plan(clock, port);
+        }
     }
 
     /// Takes the notices that an agent has requested.

@@ -124,6 +124,7 @@ impl Part {
         for port in ports {
             let rate = self.world.run.config.rate_at(self.world.net.links.id_of(port), now);
             self.world.net.ports[port].set_rate(rate);
+            self.world.agents.on_rate(&mut self.world.clock, port, rate);
         }
     }
 

@@ -128,6 +128,9 @@ impl<P: PortAgent> PortAgent for RecordedPort<P> {
     fn on_flow_pause(&mut self, flow: u32, pause: bool) {
         self.agent.on_flow_pause(flow, pause);
     }
+    fn on_rate(&mut self, rate: fairrate_units::Rate) {
+        self.agent.on_rate(rate);
+    }
     fn on_timer(&mut self, view: &PortView, actions: &mut Actions) {
         let n_before = actions.notices.len();
         let was_due = self.agent.timer();
