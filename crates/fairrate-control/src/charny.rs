@@ -57,7 +57,7 @@ impl AlgorithmSpec for CharnyConfig {
         Charny::new(&self.base, flow, Stamp(f64::INFINITY))
     }
     fn build_port(&self, port: &PortContext) -> Option<CharnyPort> {
-        let usable = self.base.usable();
+        let usable = self.base.usable(port);
         let table = RateTable::new(port.rate.as_bps_f64() * usable, times(port.base_rtt, self.base.state_timeout));
         Some(CharnyPort { advertised: table.capacity(), usable, table })
     }

@@ -17,6 +17,8 @@ pub struct FlowContext {
     pub mtu: Bytes,
     /// Size of a full packet on the wire in bytes, headers included.
     pub wire_mtu: Bytes,
+    /// Bytes that every frame takes on a link besides its own.
+    pub frame_overhead: Bytes,
     /// Links between sender and receiver.
     pub n_hops: u32,
     /// The flow's weight; 1 except for algorithms with [`FeedbackNeeds::weights`], if the workload sets another.
@@ -45,6 +47,7 @@ impl FlowContext {
             path_base_rtt: base_rtt,
             mtu: Bytes::new(1_000),
             wire_mtu: Bytes::new(1_048),
+            frame_overhead: Bytes::ZERO,
             n_hops: 2,
             weight: 1.0,
             start: Time::ZERO,

@@ -10,6 +10,7 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use crate::config::{algorithm_config, choice};
 use crate::controller::{Ack, Allowance, Controller, FlowContext, Loss};
+use crate::port::PortContext;
 
 choice! {
     /// The behaviour of a flow that has less to send than its share carries in a round trip.
@@ -53,10 +54,24 @@ algorithm_config! {
 }
 
 impl ExplicitRateConfig {
-    /// Returns the share of a link's capacity that flows may use.
-    pub(crate) fn usable(&self) -> f64 {
-        1.0 - self.headroom
+    /// Returns the share of a link's capacity that rates may use: what `headroom` and the overhead of full packets
+    /// leave.
+    pub(crate) fn usable(&self, port: &PortContext) -> f64 {
+        (1.0 - self.headroom) * counted(Bytes::new(port.wire_mtu.into()), Bytes::new(port.frame_overhead.into()))
     }
+
+    /// Returns the bits of a rate that a control packet of `flow` uses: none, unless it is charged. Its own overhead
+    /// counts as that of full packets does.
+    fn control_bits(&self, flow: &FlowContext) -> f64 {
+        let bytes = (self.control_packet + flow.frame_overhead).as_f64() * counted(flow.wire_mtu, flow.frame_overhead);
+        if self.charge_control { 8.0 * bytes } else { 0.0 }
+    }
+}
+
+/// Returns the share of a link's time in which full packets of `wire` bytes send these bytes, and not `overhead` bytes
+/// besides. Rates count the former alone.
+fn counted(wire: Bytes, overhead: Bytes) -> f64 {
+    wire.as_f64().max(1.0) / (wire + overhead).as_f64().max(1.0)
 }
 
 /// Header word with the sequence number of the control packet: only the last packet sent counts.
@@ -330,7 +345,7 @@ impl Source {
             initial_rate,
             first_rate_waits: config.first_rate_waits,
             short_flows: config.short_flows,
-            control_bits: if config.charge_control { 8.0 * config.control_packet.as_f64() } else { 0.0 },
+            control_bits: config.control_bits(flow),
             control_rate: 0.0,
             circulation: Circulation::new(times(flow.base_rtt, config.resend)),
             rate: PatientRate::new(wait, initial_rate),

@@ -82,7 +82,7 @@ impl AlgorithmSpec for PercConfig {
         Perc::new(&self.base, flow, shares)
     }
     fn build_port(&self, port: &PortContext) -> Option<PercPort> {
-        let usable = self.base.usable();
+        let usable = self.base.usable(port);
         let table = RateTable::new(port.rate.as_bps_f64() * usable, times(port.base_rtt, self.base.state_timeout));
         Some(PercPort { id: f64::from(port.port), header: self.header, share: self.share, usable, table })
     }

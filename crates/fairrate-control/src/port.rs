@@ -38,6 +38,8 @@ pub struct PortContext {
     pub base_rtt: Time,
     /// Size of a full data packet on the wire in bytes, headers included.
     pub wire_mtu: u32,
+    /// Bytes that every frame takes on the link besides its own.
+    pub frame_overhead: u32,
     /// One-way propagation delay of the longest link into its node: the largest delay from a flow's previous hop.
     pub upstream_delay: Time,
     /// `true` if it is the port of a host.

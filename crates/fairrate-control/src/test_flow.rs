@@ -40,6 +40,7 @@ pub(crate) fn port_40g() -> PortContext {
         rate: Rate::from_gbps(40),
         base_rtt: Time::from_us(8),
         wire_mtu: 1_048,
+        frame_overhead: 0,
         upstream_delay: Time::from_us(1),
         of_host: false,
         seed: 1,

@@ -22,6 +22,7 @@ impl Side {
             rate: Rate::from_gbps(100),
             base_rtt: Time::from_us(8),
             wire_mtu: 1_500,
+            frame_overhead: 0,
             upstream_delay: Time::from_us(1),
             of_host: false,
             seed: 1,

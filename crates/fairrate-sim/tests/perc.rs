@@ -289,26 +289,30 @@ fn flows_finish_when_packets_are_lost() {
 /// the queue grows by 40 bytes a flow and round trip, without end. If they are charged, it does not grow.
 #[test]
 fn control_packets_that_are_not_charged_stay_in_the_queue() {
-    let queue_at = |charge: bool, ms: u64| {
+    let queue_at = |charge: bool, overhead: u64, ms: u64| {
         let cc = algorithm_with("perc", &[("charge_control", RawValue::Bool(charge))]);
         let flows = vec![flow(0, 2, u64::MAX, US), flow(1, 2, u64::MAX, US)];
         let star = Star { hosts: 3, rate: Rate::from_gbps(10), delay: US }.build();
         let mut c = watched(star, cc, flows, Time::from_ms(ms), Time::from_ms(ms));
+        c.fabric.frame_overhead = Bytes::new(overhead);
         probe(&mut c, 3, 2, US * 10);
         let (recorder, totals) = run(c);
         let last = recorder.ports.last().expect("it is sampled").qlen_bytes as f64;
         (last, totals.counts.control_packets as f64)
     };
     // The excess that both have sent at their start stays in the queue too, so only the growth counts.
-    let growth = |charge| {
-        let ((early, n_early), (late, n_late)) = (queue_at(charge, 2), queue_at(charge, 6));
+    let growth = |charge, overhead| {
+        let ((early, n_early), (late, n_late)) = (queue_at(charge, overhead, 2), queue_at(charge, overhead, 6));
         (late - early, 40.0 * (n_late - n_early))
     };
-    let (free, control) = growth(false);
+    let (free, control) = growth(false, 0);
     assert!(30_000.0 < control && (free - control).abs() < 2_000.0, "{free} B for {control} B of control packets");
-    let (charged, _) = growth(true);
-    // A packet or two may be there or not when it is sampled.
-    assert!(charged.abs() < 2_200.0, "{charged} B");
+    // Ethernet's preamble and gap take time of the link too.
+    for overhead in [0, 20, 100] {
+        let (charged, _) = growth(true, overhead);
+        // A packet or two may be there or not when it is sampled.
+        assert!(charged.abs() < 2_200.0, "{charged} B, with {overhead} B on every frame");
+    }
 }
 
 /// Two endless flows share the port to their receiver. From 1 to 2 ms a link has a part of its rate: the port to the

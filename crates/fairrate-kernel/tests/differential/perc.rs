@@ -63,6 +63,7 @@ fn links(rate: Rate, n_flows: u64, seed: u64, steps: u64) {
         rate,
         base_rtt: tau,
         wire_mtu: 1_048,
+        frame_overhead: 0,
         upstream_delay: Time::from_us(1),
         of_host: false,
         seed: 1,
@@ -116,8 +117,16 @@ fn answers_are_exact_to_a_unit() {
     let (rate, n_flows) = (Rate::from_gbps(25), 40);
     let tau = Time::from_ms(100);
     let config = PercConfig { header: PercHeader::TwoValue, ..PercConfig::default() };
-    let port =
-        PortContext { port: LINK, rate, base_rtt: tau, wire_mtu: 1_048, upstream_delay: tau, of_host: false, seed: 1 };
+    let port = PortContext {
+        port: LINK,
+        rate,
+        base_rtt: tau,
+        wire_mtu: 1_048,
+        frame_overhead: 0,
+        upstream_delay: tau,
+        of_host: false,
+        seed: 1,
+    };
     let mut rust = config.build_port(&port).expect("every port has one");
     let mut c = params::perc_link(&config, rate, tau);
     let mut draws = Draws::new(5);

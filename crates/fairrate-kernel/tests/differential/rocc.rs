@@ -13,7 +13,16 @@ use crate::stream::Draws;
 
 fn port(rate: Rate) -> PortContext {
     let base_rtt = Time::from_us(20);
-    PortContext { port: 3, rate, base_rtt, wire_mtu: 1_048, upstream_delay: Time::from_us(1), of_host: false, seed: 1 }
+    PortContext {
+        port: 3,
+        rate,
+        base_rtt,
+        wire_mtu: 1_048,
+        frame_overhead: 0,
+        upstream_delay: Time::from_us(1),
+        of_host: false,
+        seed: 1,
+    }
 }
 
 /// Adds a packet of flow 7 that stays in the queue, so that every period sends a notice with the rate.

@@ -69,8 +69,16 @@ impl Agents {
                 return None;
             }
             let upstream_delay = delays[config.topology.from(id).index()];
-            let (rate, wire_mtu, seed) = (port.rate, wire_mtu as u32, config.seed);
-            cc.build_port(&PortContext { port: id.0, rate, base_rtt, wire_mtu, upstream_delay, of_host, seed })
+            cc.build_port(&PortContext {
+                port: id.0,
+                rate: port.rate,
+                base_rtt,
+                wire_mtu: wire_mtu as u32,
+                frame_overhead: config.fabric.frame_overhead.as_u64() as u32,
+                upstream_delay,
+                of_host,
+                seed: config.seed,
+            })
         };
         let of_port: Table<PortIdx, _> = ports.map(build).collect();
         let watched = of_port.iter().flatten().fold(0, |watched, agent| watched | watched_by(agent));

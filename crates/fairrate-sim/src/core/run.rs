@@ -240,6 +240,7 @@ impl Run {
                 + self.processing_of(spec.dst),
             mtu: c.framing.mtu,
             wire_mtu: c.framing.mtu + c.framing.header,
+            frame_overhead: c.framing.overhead,
             n_hops: path.len() as u32,
             weight: spec.weight,
             start,
