@@ -19,7 +19,7 @@ use fairrate_units::Rate;
 
 use crate::config::algorithm_config;
 use crate::controller::{AlgorithmSpec, FlowContext};
-use crate::explicit_rate::{Answers, COMMON_WORDS, EXIT, ExplicitRate, ExplicitRateConfig, times};
+use crate::explicit_rate::{Answers, COMMON_WORDS, EXIT, ExplicitRate, ExplicitRateConfig, Usable, times};
 use crate::needs::{Needs, NetworkNeeds, WireNeeds};
 use crate::port::{
     Actions, HeaderWords, PortAgent, PortContext, PortPacket, PortPacketKind, PortScope, PortStep, PortView,
@@ -58,7 +58,7 @@ impl AlgorithmSpec for CharnyConfig {
     }
     fn build_port(&self, port: &PortContext) -> Option<CharnyPort> {
         let usable = self.base.usable(port);
-        let table = RateTable::new(port.rate.as_bps_f64() * usable, times(port.base_rtt, self.base.state_timeout));
+        let table = RateTable::new(usable.of(port.rate), times(port.base_rtt, self.base.state_timeout));
         Some(CharnyPort { advertised: table.capacity(), usable, table })
     }
 }
@@ -95,8 +95,7 @@ pub struct CharnyPort {
     table: RateTable,
     /// The advertised rate μ, in bit/s.
     advertised: f64,
-    /// Share of the link's rate that flows may use.
-    usable: f64,
+    usable: Usable,
 }
 
 impl CharnyPort {
@@ -151,7 +150,7 @@ impl PortAgent for CharnyPort {
     }
 
     fn on_rate(&mut self, rate: Rate) {
-        self.table.set_capacity(rate.as_bps_f64() * self.usable);
+        self.table.set_capacity(self.usable.of(rate));
         self.advertise();
     }
 }

@@ -54,10 +54,11 @@ algorithm_config! {
 }
 
 impl ExplicitRateConfig {
-    /// Returns the share of a link's capacity that rates may use: what `headroom` and the overhead of full packets
-    /// leave.
-    pub(crate) fn usable(&self, port: &PortContext) -> f64 {
-        (1.0 - self.headroom) * counted(Bytes::new(port.wire_mtu.into()), Bytes::new(port.frame_overhead.into()))
+    /// Returns the part of the link of `port` that rates may use: what `headroom` and the overhead of full packets
+    /// leave, of no more than its NIC sends.
+    pub(crate) fn usable(&self, port: &PortContext) -> Usable {
+        let counted = counted(Bytes::new(port.wire_mtu.into()), Bytes::new(port.frame_overhead.into()));
+        Usable { share: (1.0 - self.headroom) * counted, nic_rate: port.nic_rate }
     }
 
     /// Returns the bits of a rate that a control packet of `flow` uses: none, unless it is charged. Its own overhead
@@ -65,6 +66,20 @@ impl ExplicitRateConfig {
     fn control_bits(&self, flow: &FlowContext) -> f64 {
         let bytes = (self.control_packet + flow.frame_overhead).as_f64() * counted(flow.wire_mtu, flow.frame_overhead);
         if self.charge_control { 8.0 * bytes } else { 0.0 }
+    }
+}
+
+/// The part of a link that rates may use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Usable {
+    share: f64,
+    nic_rate: Rate,
+}
+
+impl Usable {
+    /// Returns that part of a link of `rate`, in bit/s.
+    pub(crate) fn of(self, rate: Rate) -> f64 {
+        rate.min(self.nic_rate).as_bps_f64() * self.share
     }
 }
 

@@ -21,7 +21,7 @@ use fairrate_units::{Rate, Time};
 
 use crate::config::{algorithm_config, choice};
 use crate::controller::{AlgorithmSpec, FlowContext};
-use crate::explicit_rate::{Answers, COMMON_WORDS, EXIT, ExplicitRate, times};
+use crate::explicit_rate::{Answers, COMMON_WORDS, EXIT, ExplicitRate, Usable, times};
 pub use crate::explicit_rate::{ExplicitRateConfig, ShortFlows};
 use crate::needs::{Needs, NetworkNeeds, WireNeeds};
 use crate::port::{
@@ -83,7 +83,7 @@ impl AlgorithmSpec for PercConfig {
     }
     fn build_port(&self, port: &PortContext) -> Option<PercPort> {
         let usable = self.base.usable(port);
-        let table = RateTable::new(port.rate.as_bps_f64() * usable, times(port.base_rtt, self.base.state_timeout));
+        let table = RateTable::new(usable.of(port.rate), times(port.base_rtt, self.base.state_timeout));
         Some(PercPort { id: f64::from(port.port), header: self.header, share: self.share, usable, table })
     }
 }
@@ -198,8 +198,7 @@ pub struct PercPort {
     id: f64,
     header: PercHeader,
     share: PercShare,
-    /// Share of the link's rate that flows may use.
-    usable: f64,
+    usable: Usable,
     table: RateTable,
 }
 
@@ -257,7 +256,7 @@ impl PortAgent for PercPort {
     }
 
     fn on_rate(&mut self, rate: Rate) {
-        self.table.set_capacity(rate.as_bps_f64() * self.usable);
+        self.table.set_capacity(self.usable.of(rate));
     }
 }
 

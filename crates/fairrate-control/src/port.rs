@@ -34,6 +34,8 @@ pub struct PortContext {
     pub port: u32,
     /// Capacity of its link when the run begins; [`PortAgent::on_rate`] tells of changes.
     pub rate: Rate,
+    /// Rate of its host's NIC, which may be less than that of the link; [`Rate::MAX`] if it is not known to be.
+    pub nic_rate: Rate,
     /// The largest base round-trip time in the network.
     pub base_rtt: Time,
     /// Size of a full data packet on the wire in bytes, headers included.

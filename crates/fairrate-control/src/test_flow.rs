@@ -38,6 +38,7 @@ pub(crate) fn port_40g() -> PortContext {
     PortContext {
         port: 7,
         rate: Rate::from_gbps(40),
+        nic_rate: Rate::MAX,
         base_rtt: Time::from_us(8),
         wire_mtu: 1_048,
         frame_overhead: 0,

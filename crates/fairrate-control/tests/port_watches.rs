@@ -20,6 +20,7 @@ impl Side {
         let context = PortContext {
             port: 7,
             rate: Rate::from_gbps(100),
+            nic_rate: Rate::MAX,
             base_rtt: Time::from_us(8),
             wire_mtu: 1_500,
             frame_overhead: 0,

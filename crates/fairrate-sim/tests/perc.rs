@@ -3,7 +3,7 @@
 use crate::common::{Recorder, algorithm_with, config, flow, max_min_gbps, paths, probe, random_flows, run};
 use fairrate_control::{AlgorithmConfig, RawValue};
 use fairrate_sim::topology::{LeafSpine, Star, Topology, parse_topology_file};
-use fairrate_sim::{FaultConfig, FlowSpec, NodeId, Pfc, ProbeSpec, Recovery, SimConfig, StopRule};
+use fairrate_sim::{FaultConfig, FlowSpec, HostConfig, NodeId, Pfc, ProbeSpec, Recovery, SimConfig, StopRule};
 use fairrate_units::{Bytes, Rate, Time};
 
 const US: Time = Time::from_us(1);
@@ -339,5 +339,23 @@ fn links_share_out_the_rate_that_they_have() {
             let (early, late) = (queue(1_100), queue(1_900));
             assert!(late <= early + 2_200, "the queue grows from {early} to {late} B");
         }
+    }
+}
+
+/// A sender whose NIC has 2 Gb/s on a link of 10: its share is that of a flow that asks for 2 Gb/s, and the other flow
+/// has the rest.
+#[test]
+fn a_slow_nic_leaves_its_share_to_others() {
+    for cc in ["perc", "charny"] {
+        let flows = vec![flow(0, 2, u64::MAX, US), flow(1, 2, u64::MAX, US)];
+        let star = Star { hosts: 3, rate: Rate::from_gbps(10), delay: US }.build();
+        let mut c = watched(star, algorithm_with(cc, &[]), flows, Time::from_ms(5), Time::from_ms(5));
+        let nic_rate = Some(Rate::from_gbps(2));
+        c.hosts = vec![HostConfig { hosts: vec![NodeId(0)], nic_rate, ..HostConfig::NONE }];
+        let (recorder, _) = run(c);
+        let [slow, other] = [0, 1].map(|flow: usize| recorder.flows[flow].delivered_bytes as f64 * 8.0 / 5e6);
+        // Of the packets' 1,048 bytes 1,000 are payload: 1.9 and 7.6 Gb/s.
+        assert!(1.8 < slow && slow < 2.0, "{cc}: {slow}");
+        assert!(7.2 < other && other < 7.7, "{cc}: {other}");
     }
 }

@@ -61,6 +61,7 @@ fn links(rate: Rate, n_flows: u64, seed: u64, steps: u64) {
     let port = PortContext {
         port: LINK,
         rate,
+        nic_rate: Rate::MAX,
         base_rtt: tau,
         wire_mtu: 1_048,
         frame_overhead: 0,
@@ -120,6 +121,7 @@ fn answers_are_exact_to_a_unit() {
     let port = PortContext {
         port: LINK,
         rate,
+        nic_rate: Rate::MAX,
         base_rtt: tau,
         wire_mtu: 1_048,
         frame_overhead: 0,

@@ -16,6 +16,7 @@ fn port(rate: Rate) -> PortContext {
     PortContext {
         port: 3,
         rate,
+        nic_rate: Rate::MAX,
         base_rtt,
         wire_mtu: 1_048,
         frame_overhead: 0,

@@ -12,6 +12,7 @@ use super::clock::Clock;
 use super::network::Network;
 use super::run::Run;
 use super::world::World;
+use crate::config::SimConfig;
 use crate::engine::EventKind;
 use crate::fabric::Port;
 use crate::ids::{FlowId, PacketIdx, PortId, PortIdx};
@@ -72,6 +73,7 @@ impl Agents {
             cc.build_port(&PortContext {
                 port: id.0,
                 rate: port.rate,
+                nic_rate: nic_rate(config, id),
                 base_rtt,
                 wire_mtu: wire_mtu as u32,
                 frame_overhead: config.fabric.frame_overhead.as_u64() as u32,
@@ -87,6 +89,12 @@ impl Agents {
         let assign = cc.needs().network.queueing == Queueing::Own;
         Self { of_port, timers, stack, has_others, header_words, assign, watched, actions: Actions::default() }
     }
+}
+
+/// Returns the rate of the NIC of a host's port, if the configuration has one.
+fn nic_rate(config: &SimConfig, port: PortId) -> Rate {
+    let host = config.imperfect_host(config.topology.from(port));
+    host.and_then(|host| host.nic_rate).unwrap_or(Rate::MAX)
 }
 
 /// Returns the packets that the agent watches, as a mask like [`Agents::watched`].

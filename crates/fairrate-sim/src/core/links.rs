@@ -120,11 +120,12 @@ impl Part {
 
     /// Gives ports the rates that their links have now.
     fn change_rates(&mut self, ports: Vec<PortIdx>) {
-        let now = self.world.clock.now();
+        let w = &mut self.world;
         for port in ports {
-            let rate = self.world.run.config.rate_at(self.world.net.links.id_of(port), now);
-            self.world.net.ports[port].set_rate(rate);
-            self.world.agents.on_rate(&mut self.world.clock, port, rate);
+            let id = w.net.links.id_of(port);
+            let rate = w.run.config.rate_at(id, w.clock.now());
+            w.net.ports[port].set_rate(rate);
+            w.agents.on_rate(&mut w.clock, port, rate);
         }
     }
 

@@ -30,5 +30,15 @@ pub struct Counted {
 /// Returns a switch's port of `rate`.
 fn port(rate: Rate) -> PortContext {
     let (base_rtt, upstream_delay) = (Time::from_us(20), Time::from_us(1));
-    PortContext { port: 3, rate, base_rtt, wire_mtu: 1_048, frame_overhead: 0, upstream_delay, of_host: false, seed: 1 }
+    PortContext {
+        port: 3,
+        rate,
+        nic_rate: Rate::MAX,
+        base_rtt,
+        wire_mtu: 1_048,
+        frame_overhead: 0,
+        upstream_delay,
+        of_host: false,
+        seed: 1,
+    }
 }
