@@ -53,8 +53,13 @@ pub struct Train {
     pub n_full: u64,
     /// Size of a full packet on the wire.
     pub full: Bytes,
+    /// Size on the wire of a packet that is not full and has all full ones behind it; zero if there is none.
+    pub lead: Bytes,
     /// Size on the wire of a packet that is not full and has full ones before and behind it; zero if there is none.
     pub middle: Bytes,
+    /// Size on the wire of a packet that is not full and has all full ones before it, and the last one behind it; zero
+    /// if there is none.
+    pub late: Bytes,
     /// Size of the last packet on the wire.
     pub last: Bytes,
 }
@@ -71,7 +76,8 @@ impl Framing {
         let n_full = bytes.as_u64().saturating_sub(1) / mtu;
         let header = self.header + self.overhead;
         let last = Bytes::new(bytes.as_u64() - n_full * mtu) + header;
-        Train { n_full, full: self.mtu + header, middle: Bytes::ZERO, last }
+        let [lead, middle, late] = [Bytes::ZERO; 3];
+        Train { n_full, full: self.mtu + header, lead, middle, late, last }
     }
 }
 
@@ -86,28 +92,36 @@ pub fn ideal_fct(clock: ClockRule, path: &[Hop], train: Train) -> Time {
     let time = |hop: &Hop, bytes| u128::from(tx_time(clock, hop.rate, bytes).as_ps());
     let n_full = u128::from(train.n_full);
     let mut is_parallel = false;
-    // The times at which the first packet, the last full one, the last one and all of them are through the hops so far.
-    let (mut first, mut last_full, mut last, mut all) = (0, 0, 0, 0);
-    // The most that the packets behind the first full one need at one of the hops so far.
-    let mut slowest = 0;
-    // The full packets, one behind the other at the slowest hop and alone at the others.
-    let mut one_full = 0;
+    // The times at which all packets, the first one, and those that `Train` tells apart are through the hops so far.
+    let (mut all, mut first) = (0, 0);
+    let (mut lead, mut first_full, mut last_full, mut late, mut last) = (0, 0, 0, 0, 0);
     for hop in path {
-        let (full, middle, end) = (time(hop, train.full), time(hop, train.middle), time(hop, train.last));
-        let work = (n_full * full + middle + end) / u128::from(hop.lanes.max(1));
+        let [full, at_lead, at_middle, at_late, end] =
+            [train.full, train.lead, train.middle, train.late, train.last].map(|bytes| time(hop, bytes));
+        let work = (n_full * full + at_lead + at_middle + at_late + end) / u128::from(hop.lanes.max(1));
         is_parallel |= 1 < hop.lanes;
-        one_full += full;
         let first_before = first;
+        lead += at_lead;
         if is_parallel {
+            first_full += full;
             last_full += full;
             last += end;
-            first = if 0 < n_full { one_full.min(last) } else { last };
         } else {
-            slowest = slowest.max(n_full.saturating_sub(1) * full + middle);
-            last_full = one_full + slowest;
-            last = if 0 < n_full { last.max(last_full) + end } else { last + end };
-            first = if 0 < n_full { one_full } else { last };
+            first_full = first_full.max(lead) + full;
+            last_full = (last_full + full).max(first_full + n_full.saturating_sub(1) * full + at_middle);
+            let before = if 0 < n_full { last_full } else { 0 };
+            late = late.max(before) + at_late;
+            last = last.max(late) + end;
         }
+        first = if Bytes::ZERO < train.lead {
+            lead
+        } else if 0 < n_full {
+            if is_parallel { first_full.min(last) } else { first_full }
+        } else if Bytes::ZERO < train.late {
+            late
+        } else {
+            last
+        };
         all = (all + end).max(first_before + work).max(last);
         if 0 < n_full {
             all = all.max(last_full);
@@ -209,7 +223,8 @@ mod tests {
     fn packet_by_packet(clock: ClockRule, path: &[Hop], train: Train, n_before: u64) -> u64 {
         let mut packets = vec![train.full; train.n_full as usize];
         packets.insert(n_before as usize, train.middle);
-        packets.push(train.last);
+        packets.insert(0, train.lead);
+        packets.extend([train.late, train.last]);
         let mut free_at = vec![0; path.len()];
         let mut arrival = 0;
         for packet in packets.into_iter().filter(|packet| Bytes::ZERO < *packet) {
@@ -229,15 +244,21 @@ mod tests {
             bytes in prop_oneof![1u64..3_000, 1u64..60_000],
             mtu in 100u64..2_000,
             header in 0u64..100,
-            middle in prop_oneof![Just(0.0), 0.0..1.0],
+            [lead, middle, late] in [(); 3].map(|()| prop_oneof![Just(0.0), 0.0..1.0]),
             n_before in 1u64..10,
             clock in prop_oneof![Just(ClockRule::Picoseconds), Just(ClockRule::WholeNanoseconds)],
         ) {
             let [mtu, header, ack] = [mtu, header, 60].map(Bytes::new);
             let framing = Framing { mtu, header, ack, overhead: Bytes::ZERO };
             let mut train = framing.train(Bytes::new(bytes));
+            let part = |share| Bytes::new((train.full.as_f64() * share) as u64);
+            let (lead, middle, late) = (part(lead), part(middle), part(late));
+            train.late = late;
+            if 0 < train.n_full {
+                train.lead = lead;
+            }
             if 1 < train.n_full {
-                train.middle = Bytes::new((train.full.as_f64() * middle) as u64);
+                train.middle = middle;
             }
             let n_before = n_before.min(train.n_full.saturating_sub(1));
             prop_assert_eq!(ideal_fct(clock, &path, train).as_ps(), packet_by_packet(clock, &path, train, n_before));

@@ -41,23 +41,17 @@ fn fct(outcome: &FlowOutcome) -> Time {
     outcome.fct.expect("it is done")
 }
 
+/// Returns a network of two racks with two hosts each, and uplinks of 40 Gb/s.
+fn leaf_spine() -> Topology {
+    let (us, gbps) = (Time::from_us(1), Rate::from_gbps(40));
+    let (leaves, spines, hosts_per_leaf) = (2, 2, 2);
+    LeafSpine { leaves, spines, hosts_per_leaf, host_rate: G10, host_delay: us, uplink_rate: gbps, uplink_delay: us }
+        .build()
+}
+
 /// A single message never waits in a queue, and its grants arrive in time, for any length.
 #[test]
 fn a_message_alone_takes_its_ideal_time() {
-    let leaf_spine = || {
-        let (us, gbps) = (Time::from_us(1), Rate::from_gbps(40));
-        let (leaves, spines, hosts_per_leaf) = (2, 2, 2);
-        LeafSpine {
-            leaves,
-            spines,
-            hosts_per_leaf,
-            host_rate: G10,
-            host_delay: us,
-            uplink_rate: gbps,
-            uplink_delay: us,
-        }
-        .build()
-    };
     for bytes in [1, MTU, MTU + 1, RTT_BYTES, RTT_BYTES + 1, 99_999, 1_000_000] {
         for pfc in [false, true] {
             for topology in [star(2), leaf_spine()] {
@@ -146,21 +140,22 @@ fn counting_senders_grants_one_message_of_each() {
 /// its ideal time whatever its length, and RTTbytes need not be whole packets.
 #[test]
 fn scheduled_packets_may_have_headers_of_their_own() {
-    for bytes in [1, RTT_BYTES, 7_500, 8_515, 20_000, 99_999, 1_000_000] {
-        let mut c = homa(star(2), 1, vec![flow(0, 1, bytes, Time::ZERO)]);
-        for (name, size) in [("scheduled_header", "34B"), ("rtt_bytes", "7500B")] {
-            c.cc.set(name, RawValue::Text(size)).expect("it is a parameter");
+    for (topology, unasked) in [(star as fn(u32) -> Topology, 7_500), (|_| leaf_spine(), 15_500)] {
+        let beyond = [1, 1_014, 1_015, 2_028, 2_029, 99_999, 1_000_000].map(|scheduled| unasked + scheduled);
+        for bytes in [1, unasked].into_iter().chain(beyond) {
+            let topology = topology(2);
+            let last = topology.hosts().count() as u32 - 1;
+            let mut c = homa(topology, 1, vec![flow(0, last, bytes, Time::ZERO)]);
+            for (name, size) in [("scheduled_header", "34B".to_owned()), ("rtt_bytes", format!("{unasked}B"))] {
+                c.cc.set(name, RawValue::Text(&size)).expect("it is a parameter");
+            }
+            let (recorder, totals) = run(c);
+            let (scheduled, blind) = (bytes.saturating_sub(unasked), bytes.min(unasked));
+            let sent = bytes + 48 * blind.div_ceil(MTU) + 34 * scheduled.div_ceil(MTU + 14);
+            assert_eq!(totals.sent_bytes, sent, "{bytes}");
+            let [outcome] = &recorder.flows[..] else { panic!("one flow") };
+            assert_eq!(fct(outcome), outcome.ideal_fct, "{bytes} bytes");
         }
-        let (recorder, totals) = run(c);
-        let scheduled = bytes.saturating_sub(7_500);
-        let blind = bytes.min(7_500);
-        let sent = bytes + 48 * blind.div_ceil(MTU) + 34 * scheduled.div_ceil(MTU + 14);
-        assert_eq!(totals.sent_bytes, sent, "{bytes}");
-        let [outcome] = &recorder.flows[..] else { panic!("one flow") };
-        let late = fct(outcome) - outcome.ideal_fct;
-        // The ideal leaves out a short unscheduled packet that is the last but one.
-        let is_bound = (1..=MTU + 14).contains(&scheduled);
-        assert!(late == Time::ZERO || (is_bound && late < packets(1)), "{bytes}: {late}");
     }
 }
 

@@ -127,11 +127,17 @@ impl Levels {
         }
         let [mtu, header] = [self.scheduled_payload, self.scheduled_header].map(Bytes::new);
         let asked = Framing { mtu, header, ..blind }.train(Bytes::new(scheduled));
-        // A packet that is not full and is the first, or the last but one, is left out: the time is a bound then.
-        let part = unscheduled % self.mtu;
-        let is_counted = part > 0 && self.mtu <= unscheduled && 0 < asked.n_full;
-        let middle = if is_counted { Bytes::new(part) + blind.header + blind.overhead } else { Bytes::ZERO };
-        Train { n_full: unscheduled / self.mtu + asked.n_full, middle, ..asked }
+        let (n_blind, part) = (unscheduled / self.mtu, unscheduled % self.mtu);
+        let all = Train { n_full: n_blind + asked.n_full, ..asked };
+        if part == 0 {
+            return all;
+        }
+        let short = Bytes::new(part) + blind.header + blind.overhead;
+        match (n_blind, asked.n_full) {
+            (_, 0) => Train { late: short, ..all },
+            (0, _) => Train { lead: short, ..all },
+            _ => Train { middle: short, ..all },
+        }
     }
 
     /// Returns the class of an unscheduled packet of a message that has the class `by_size` and `left` bytes that were
