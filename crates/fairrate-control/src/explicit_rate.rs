@@ -46,9 +46,10 @@ algorithm_config! {
         /// Size of a control packet on the wire (PERC section 5: 40 bytes).
         control_packet: Bytes = Bytes::new(40);
         /// Time without a reply after which a control packet is sent again, in base RTTs of the network; it
-        /// doubles with every one in a row (our choice).
+        /// doubles with every one in a row, up to half of `state_timeout` (our choice).
         resend: f64 = 3.0, in 1.0..=1_000_000.0;
-        /// Time without a control packet after which a link forgets a flow, in base RTTs of the network (our choice).
+        /// Time without a control packet after which a link forgets a flow, and without a reply after which a flow
+        /// falls back to its first rate and joins anew, in base RTTs of the network (our choice).
         state_timeout: f64 = 10.0, in 1.0..=1_000_000.0;
     }
 }
@@ -89,7 +90,7 @@ fn counted(wire: Bytes, overhead: Bytes) -> f64 {
     wire.as_f64().max(1.0) / (wire + overhead).as_f64().max(1.0)
 }
 
-/// Header word with the sequence number of the control packet: only the last packet sent counts.
+/// Header word with the sequence number of the control packet.
 const SEQ: usize = 0;
 /// Header word that is 1 in the exit message of a flow.
 pub(crate) const EXIT: usize = 1;
@@ -120,13 +121,20 @@ enum Phase {
     Gone,
 }
 
-/// The single circulating control packet of a flow: the next is sent when the last has returned or timed out.
+/// The single circulating control packet of a flow: the next is sent when the last has returned or timed out. A packet
+/// that returns after it has timed out brings answers all the same, so that round trips longer than all patience do no
+/// harm.
 #[derive(Clone, Debug)]
 struct Circulation {
     timeout: Time,
+    /// Upper bound of `patience`: links must hear of a flow before they forget it.
+    most: Time,
     /// Present timeout of the packet on its way: `timeout`, doubled after every packet that timed out.
     patience: Time,
+    /// Number of the last packet sent.
     seq: u64,
+    /// Number of the first packet that has not returned: those before are out of date.
+    missing: u64,
     sent: Time,
     /// Set when the next `poll` sends a packet.
     due: bool,
@@ -137,11 +145,14 @@ struct Circulation {
 }
 
 impl Circulation {
-    fn new(timeout: Time) -> Self {
+    /// Returns the circulation of a flow that has sent no packet; `memory` is the time after which links forget it.
+    fn new(timeout: Time, memory: Time) -> Self {
         Self {
             timeout,
+            most: Time::from_ps(memory.as_ps() / 2).max(timeout),
             patience: timeout,
             seq: 0,
+            missing: 1,
             sent: Time::ZERO,
             due: true,
             phase: Phase::Member,
@@ -153,7 +164,8 @@ impl Circulation {
     fn poll(&mut self, now: Time, unsent: u64) -> Option<Message> {
         if (self.phase == Phase::Member) == (unsent == 0) {
             self.phase = if unsent == 0 { Phase::Leaving } else { Phase::Member };
-            (self.due, self.patience) = (true, self.timeout);
+            self.missing = self.seq + 1;
+            self.send_now();
         }
         if !std::mem::take(&mut self.due) {
             return None;
@@ -163,22 +175,31 @@ impl Circulation {
         Some(if self.phase == Phase::Member { Message::Request } else { Message::Exit })
     }
 
-    /// Returns the time for which the packet that returns at `now` was on its way.
+    /// Lets the next `poll` send a packet, as the first in a row.
+    fn send_now(&mut self) {
+        (self.due, self.patience) = (true, self.timeout);
+    }
+
+    /// Returns the time between the departure of the last packet and `now`.
     fn way(&self, now: Time) -> Time {
         now.saturating_sub(self.sent).max(Time::from_ps(1))
     }
 
-    /// Records that packet `seq` has returned; returns its message, or `None` if the packet is out of date.
+    /// Records that packet `seq` has returned; returns its message, or `None` if the packet is out of date. The next
+    /// one is due when the last has returned.
     fn returned(&mut self, seq: f64) -> Option<Message> {
-        if self.due || self.seq == 0 || seq != self.seq as f64 || self.phase == Phase::Gone {
+        let counts = self.missing as f64 <= seq && seq <= self.seq as f64;
+        if self.due || !counts || self.phase == Phase::Gone {
             return None;
         }
-        self.patience = self.timeout;
+        self.missing = seq as u64 + 1;
         if self.phase == Phase::Leaving {
             self.phase = Phase::Gone;
             return Some(Message::Exit);
         }
-        self.due = true;
+        if self.seq < self.missing {
+            self.send_now();
+        }
         Some(Message::Request)
     }
 
@@ -199,7 +220,7 @@ impl Circulation {
     fn check_timeout(&mut self, now: Time) {
         if !self.due && self.phase != Phase::Gone && self.sent.saturating_add(self.patience) <= now {
             self.due = true;
-            self.patience = self.patience.saturating_add(self.patience);
+            self.patience = self.patience.saturating_add(self.patience).min(self.most);
         }
     }
 }
@@ -309,8 +330,10 @@ impl<A: Answers> Controller for ExplicitRate<A> {
     }
 
     fn control_packet(&mut self, now: Time, unsent: u64, header: &mut [f64]) -> bool {
-        let Some(message) = self.source.poll(now, unsent, header) else { return false };
-        if message == Message::Exit {
+        if !self.source.poll(now, unsent, header) {
+            return false;
+        }
+        if !self.source.joined {
             self.answers.forget();
         }
         self.answers.ask(self.source.limit, header);
@@ -339,6 +362,10 @@ struct Source {
     rate: PatientRate,
     /// Set when a reply has arrived since the flow joined.
     joined: bool,
+    /// Time without a reply after which the flow no longer counts as joined.
+    memory: Time,
+    /// Arrival time of the last reply.
+    heard: Time,
     /// The demand limit in the packet on its way, in bit/s.
     limit: f64,
 }
@@ -351,6 +378,7 @@ impl Source {
         let wait =
             if 0.0 < config.increase_wait { times(flow.path_base_rtt, config.increase_wait) } else { Time::ZERO };
         let initial_rate = (config.initial_rate * line_rate).min(own_limit);
+        let memory = times(flow.base_rtt, config.state_timeout);
         Self {
             line_rate,
             demand,
@@ -362,9 +390,11 @@ impl Source {
             short_flows: config.short_flows,
             control_bits: config.control_bits(flow),
             control_rate: 0.0,
-            circulation: Circulation::new(times(flow.base_rtt, config.resend)),
+            circulation: Circulation::new(times(flow.base_rtt, config.resend), memory),
             rate: PatientRate::new(wait, initial_rate),
             joined: false,
+            memory,
+            heard: Time::ZERO,
             limit: own_limit,
         }
     }
@@ -384,25 +414,39 @@ impl Source {
         (data + self.control_rate).min(self.own_limit())
     }
 
-    /// Returns the message of the control packet to send now, if any, and writes the common part of its header.
-    fn poll(&mut self, now: Time, unsent: u64, header: &mut [f64]) -> Option<Message> {
-        let message = self.circulation.poll(now, unsent)?;
+    /// Returns `true` if a control packet leaves now, and writes the common part of its header.
+    fn poll(&mut self, now: Time, unsent: u64, header: &mut [f64]) -> bool {
+        let Some(message) = self.circulation.poll(now, unsent) else { return false };
         if message == Message::Exit {
-            // Other flows get the rate of this flow. If lost bytes are to be sent again, the flow has to ask again.
-            self.rate.jump(self.initial_rate);
-            self.joined = false;
+            // If lost bytes are to be sent again, the flow has to ask again.
+            self.leave();
         }
         self.limit = self.limit_of(unsent);
         header[SEQ] = self.circulation.seq as f64;
         header[EXIT] = if message == Message::Exit { 1.0 } else { 0.0 };
-        Some(message)
+        true
     }
 
-    /// Handles a control packet that has returned; returns `true` if it is the reply to the last request.
+    /// Gives up the flow's rate, as links have given it to other flows, or will.
+    fn leave(&mut self) {
+        self.rate.jump(self.initial_rate);
+        self.joined = false;
+    }
+
+    /// Returns the time from which links may have forgotten the flow, as no reply has come.
+    fn forgotten_at(&self) -> Time {
+        if self.joined { self.heard.saturating_add(self.memory) } else { Time::MAX }
+    }
+
+    /// Handles a control packet that has returned; returns `true` if it is the reply to a request that is not out of
+    /// date.
     fn returned(&mut self, now: Time, header: &[f64]) -> bool {
         let seq = header.get(SEQ).copied().unwrap_or(0.0);
         let is_reply = self.circulation.returned(seq) == Some(Message::Request);
         if is_reply {
+            self.heard = now;
+        }
+        if is_reply && self.circulation.due {
             self.control_rate = self.control_bits / self.circulation.way(now).as_secs_f64();
         }
         is_reply
@@ -421,10 +465,14 @@ impl Source {
         self.allowance(now)
     }
 
-    /// Applies the raises and the control packet timeout that are due at `now`.
+    /// Applies the raises and timeouts that are due at `now`.
     fn tick(&mut self, now: Time) -> Allowance {
         self.rate.advance(now);
         self.circulation.check_timeout(now);
+        if self.forgotten_at() <= now {
+            self.leave();
+            self.circulation.send_now();
+        }
         self.allowance(now)
     }
 
@@ -441,7 +489,7 @@ impl Source {
     }
 
     fn allowance(&self, now: Time) -> Allowance {
-        let timer = self.rate.next().min(self.circulation.gives_up_at(now));
+        let timer = self.rate.next().min(self.circulation.gives_up_at(now)).min(self.forgotten_at());
         Allowance { cwnd: Bytes::MAX, rate: Rate::from_bps_f64(self.data_rate()), timer }
     }
 }

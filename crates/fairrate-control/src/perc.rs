@@ -366,7 +366,7 @@ mod tests {
         // A copy of an old packet has no effect.
         assert_eq!(comes_back(&mut perc, us(49), 4.0, [1.0, 1.0]).0, 6.0);
         // Packet 5 left at 32 us and was lost: at 56 us the next leaves, with the shares known.
-        assert_eq!(perc.on_timer(us(56)).timer, us(56 + 48), "and is waited for twice as long");
+        assert_eq!(perc.on_timer(us(56)).timer, us(56 + 40), "and is waited for longer, for half of ten base RTTs");
         assert_eq!(departs(&mut perc, us(56), u64::MAX), Some([6.0, 0.0, 0.0, 20.0 * G, 6.0 * G]));
     }
 

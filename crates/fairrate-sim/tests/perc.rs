@@ -3,7 +3,9 @@
 use crate::common::{Recorder, algorithm_with, config, flow, max_min_gbps, paths, probe, random_flows, run};
 use fairrate_control::{AlgorithmConfig, RawValue};
 use fairrate_sim::topology::{LeafSpine, Star, Topology, parse_topology_file};
-use fairrate_sim::{FaultConfig, FlowSpec, HostConfig, NodeId, Pfc, ProbeSpec, Recovery, SimConfig, StopRule};
+use fairrate_sim::{
+    FaultConfig, FaultPackets, FlowSpec, HostConfig, NodeId, Pfc, ProbeSpec, Recovery, SimConfig, StopRule,
+};
 use fairrate_units::{Bytes, Rate, Time};
 
 const US: Time = Time::from_us(1);
@@ -357,5 +359,30 @@ fn a_slow_nic_leaves_its_share_to_others() {
         // Of the packets' 1,048 bytes 1,000 are payload: 1.9 and 7.6 Gb/s.
         assert!(1.8 < slow && slow < 2.0, "{cc}: {slow}");
         assert!(7.2 < other && other < 7.7, "{cc}: {other}");
+    }
+}
+
+/// Two endless flows share 10 Gb/s, and the control packets of one are lost from 1 to 2 ms. Its link forgets it, and
+/// the other flow gets all; so it stops, and joins anew when its packets arrive again.
+#[test]
+fn a_flow_that_links_forget_falls_back() {
+    for cc in ["perc", "charny"] {
+        let cc = algorithm_with(cc, &[("charge_control", RawValue::Bool(true))]);
+        let flows = vec![flow(0, 2, u64::MAX, US), flow(1, 2, u64::MAX, US)];
+        let star = Star { hosts: 3, rate: Rate::from_gbps(10), delay: US }.build();
+        let ports = vec![star.port(NodeId(0), NodeId(3)).expect("a link")];
+        let mut c = watched(star, cc, flows, Time::from_ms(3), US * 100);
+        let (start, stop, packets) = (Time::from_ms(1), Time::from_ms(2), FaultPackets::Control);
+        c.faults = vec![FaultConfig { ports, packets, loss: 1.0, start, stop, ..FaultConfig::NONE }];
+        probe(&mut c, 3, 2, US);
+        let (recorder, _) = run(c);
+        for (us, want) in [(900, [5.0, 5.0]), (1_500, [0.0, 10.0]), (1_900, [0.0, 10.0]), (2_500, [5.0, 5.0])] {
+            let rates = rates_at(&recorder, US * us);
+            let off = rates.iter().zip(want).map(|(rate, want): (&f64, f64)| (rate - want).abs()).fold(0.0, f64::max);
+            assert!(off < 0.2, "{us} us: {rates:?} and not {want:?}");
+        }
+        // A round trip of 5 us in which 15 Gb/s come to a link of 10, twice at most.
+        let queue = recorder.ports.iter().map(|p| p.qlen_bytes).max();
+        assert!(queue < Some(20_000), "{queue:?}");
     }
 }

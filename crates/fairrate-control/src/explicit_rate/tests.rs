@@ -34,7 +34,7 @@ fn a_rate_falls_at_once_and_rises_after_its_wait() {
 
 #[test]
 fn one_packet_goes_round_until_the_flow_has_nothing_left() {
-    let mut c = Circulation::new(us(30));
+    let mut c = Circulation::new(us(30), us(300));
     assert_eq!(c.gives_up_at(us(1)), us(31), "the packet that will leave now");
     assert_eq!(c.poll(us(1), 5), Some(Message::Request));
     assert_eq!(c.poll(us(2), 5), None, "it is on its way");
@@ -46,7 +46,9 @@ fn one_packet_goes_round_until_the_flow_has_nothing_left() {
     assert_eq!(c.poll(us(40), 5), None);
     c.check_timeout(us(41));
     assert_eq!(c.poll(us(41), 5), Some(Message::Request));
-    assert_eq!((c.returned(2.0), c.gives_up_at(us(42))), (None, us(101)), "given up; the next has twice the time");
+    let late = c.returned(2.0);
+    assert_eq!((late, c.poll(us(42), 5)), (Some(Message::Request), None), "it counts, and the next is on its way");
+    assert_eq!(c.gives_up_at(us(42)), us(101), "which has twice the time");
     // The exit does not wait for the packet on its way, which is now out of date.
     assert_eq!(c.poll(us(45), 0), Some(Message::Exit));
     assert_eq!(c.returned(3.0), None);
@@ -59,6 +61,22 @@ fn one_packet_goes_round_until_the_flow_has_nothing_left() {
     assert_eq!(c.gives_up_at(us(94)), us(124));
     assert_eq!(c.poll(us(95), 1_000), Some(Message::Request));
     assert_eq!(c.returned(6.0), Some(Message::Request));
+}
+
+/// Packets without a reply are sent again often enough for links that forget a flow after 100 us.
+#[test]
+fn patience_is_at_most_half_the_memory_of_links() {
+    let mut c = Circulation::new(us(30), us(100));
+    for (sent, gives_up) in [(0, 30), (30, 80), (80, 130), (130, 180)] {
+        assert_eq!(c.poll(us(sent), 5), Some(Message::Request));
+        assert_eq!(c.gives_up_at(us(sent)), us(gives_up));
+        c.check_timeout(us(gives_up));
+    }
+    let mut patient = Circulation::new(us(30), us(20));
+    patient.poll(us(0), 5);
+    patient.check_timeout(us(30));
+    patient.poll(us(30), 5);
+    assert_eq!(patient.gives_up_at(us(30)), us(60), "no less than at first");
 }
 
 /// Returns the rate in Gb/s that the flow's next control packet asks for. The header of Charny's algorithm has the
@@ -96,4 +114,60 @@ fn charged_control_packets_come_out_of_the_rate() {
     asks(&mut flow, us(0), u64::MAX);
     comes_back(&mut flow, us(8), 1.0, 3.0);
     assert!((asks(&mut flow, us(8), u64::MAX) - 3.04).abs() < 1e-9, "the application's 3 Gb/s are of data");
+}
+
+/// 25 Gb/s and 8 us: links forget the flow after 80 us, and it falls back 80 us after its last reply.
+#[test]
+fn a_flow_that_no_link_answers_gives_up_its_rate_and_joins_anew() {
+    let mut flow = CharnyConfig::default().build(&flow_25g());
+    flow.on_start(us(0));
+    asks(&mut flow, us(0), u64::MAX);
+    assert_eq!(comes_back(&mut flow, us(8), 1.0, 10.0), Rate::from_gbps(10));
+    asks(&mut flow, us(8), u64::MAX);
+    let mut now = us(8);
+    let mut sent = Vec::new();
+    let mut timer = us(32);
+    while now < us(200) {
+        now = timer;
+        let allowance = flow.on_timer(now);
+        assert_eq!(allowance.rate, if now < us(88) { Rate::from_gbps(10) } else { Rate::ZERO });
+        timer = allowance.timer;
+        let mut header = [0.0; 4];
+        if flow.control_packet(now, u64::MAX, &mut header) {
+            sent.push(now);
+            timer = flow.on_timer(now).timer;
+        }
+    }
+    // After three base RTTs, then five; at 88 us it joins anew, and again is patient for three.
+    assert_eq!(sent, [32, 72, 88, 112, 152, 192, 232].map(us));
+    // The first rate after that does not wait.
+    assert_eq!(comes_back(&mut flow, us(240), 9.0, 6.0), Rate::from_gbps(6));
+}
+
+/// A round trip of eight base RTTs is longer than all patience. Replies count nevertheless, each once.
+#[test]
+fn replies_after_long_round_trips_count() {
+    let mut flow = CharnyConfig::default().build(&flow_25g());
+    let (mut timer, mut on_way, mut replies) = (flow.on_start(us(0)).timer, std::collections::VecDeque::new(), 0);
+    let mut now = us(0);
+    while now < us(2_000) {
+        let mut header = [0.0; 4];
+        if flow.control_packet(now, u64::MAX, &mut header) {
+            on_way.push_back((now.saturating_add(us(64)), header[0]));
+            timer = flow.on_timer(now).timer;
+        }
+        let back = on_way.front().map_or(Time::MAX, |&(at, _)| at);
+        now = timer.min(back);
+        if now == back {
+            let (_, seq) = on_way.pop_front().expect("it is there");
+            let allowance = flow.on_control(now, &[seq, 0.0, 5e9, 1.0]).expect("a decision");
+            assert_eq!(allowance.rate, Rate::from_gbps(5));
+            (timer, replies) = (allowance.timer, replies + 1);
+        } else {
+            let rate = flow.on_timer(now).rate;
+            assert_eq!(rate, if now < us(64) { Rate::ZERO } else { Rate::from_gbps(5) }, "{now}");
+        }
+    }
+    // One every three to five base RTTs.
+    assert!((2_000 / 40 - 2..=2_000 / 24).contains(&replies), "{replies}");
 }

@@ -253,14 +253,16 @@ fn compare(step: u64, ours: &PercRecord, theirs: &[f64; 8]) -> f64 {
 
 #[test]
 fn a_flow_is_the_rust_controller() {
-    let paper = PercConfig { header: PercHeader::TwoValue, ..PercConfig::default() };
+    // In the kernel a flow keeps its rate however long no reply comes, as with links that never forget it.
+    let base = ExplicitRateConfig { state_timeout: 1e6, ..ExplicitRateConfig::default() };
+    let paper = PercConfig { header: PercHeader::TwoValue, base, ..PercConfig::default() };
     let base = ExplicitRateConfig {
         increase_wait: 0.5,
         first_rate_waits: true,
         short_flows: ShortFlows::Advertise,
         initial_rate: 0.25,
         resend: 6.0,
-        ..ExplicitRateConfig::default()
+        ..paper.base.clone()
     };
     let other = PercConfig { base, ..paper.clone() };
     let base = ExplicitRateConfig { short_flows: ShortFlows::Off, increase_wait: 0.0, ..paper.base.clone() };
