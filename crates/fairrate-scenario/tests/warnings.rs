@@ -186,3 +186,20 @@ fn marks_of_a_network_that_no_flow_crosses_do_not_count() {
     assert_eq!(of("permutation", ""), 0);
     assert_eq!(of("collective", "op = \"all-to-all\""), 1);
 }
+
+/// Agents of ports see all queues of a port, unless classes have telemetry of their own.
+#[test]
+fn one_rate_for_classes_with_weights_is_warned_of() {
+    let of = |cc: &str, own: &str| {
+        let rest = format!(
+            "class = 3\n[[traffic]]\nkind = \"permutation\"\nbytes = \"1KB\"\nclass = 4\n\
+             [[class]]\nclass = 3\nweight = 1.0\n{own}\n[[class]]\nclass = 4\nweight = 2.0\n{own}"
+        );
+        warnings("", &format!("cc = \"{cc}\""), &rest)
+    };
+    let got = of("rocc", "");
+    assert_eq!(got.len(), 1, "{got:?}");
+    assert!(got[0].starts_with("`rocc` goes by the queues of all classes at a port, so weights of classes 3 and 4 "));
+    assert_eq!(of("rocc", "telemetry = \"class\""), [""; 0]);
+    assert_eq!(of("dctcp", ""), [""; 0]);
+}

@@ -7,7 +7,7 @@
 use crate::common::{Recorder, algorithm_with, config, flow, probe, run};
 use fairrate_control::RawValue;
 use fairrate_sim::topology::{Asymmetric, Dumbbell, Star, Topology};
-use fairrate_sim::{FlowSpec, ProbeSpec, RunTotals, SimConfig, StopRule};
+use fairrate_sim::{ClassConfig, FlowSpec, ProbeSpec, RunTotals, SimConfig, StopRule};
 use fairrate_units::{Rate, Time};
 
 const US: Time = Time::from_us(1);
@@ -300,4 +300,24 @@ fn a_port_at_rest_is_as_new() {
     };
     // Two times on the grid of ticks, both long after the first flows.
     assert_eq!(fct(ms(15)), fct(ms(20)));
+}
+
+/// Two classes with weights of 3 and 1, two flows in each. With one rate for the whole port flows get about as much
+/// each. If agents see the queue of each class, both queues have something to send, and so weights decide.
+#[test]
+fn classes_with_agents_of_their_own_share_by_weight() {
+    let shares = |own_telemetry: bool| {
+        let flows = (0..4).map(|i| FlowSpec { class: Some(3 + i as u8 / 2), ..offered(i, 4, 40) }).collect();
+        let mut c = rocc(star(4, 40), &[], flows, ms(40));
+        for (class, weight) in [(3, 3.0), (4, 1.0)] {
+            let own = ClassConfig { weight: Some(weight), own_telemetry, ..c.fabric.class(class) };
+            c.fabric.classes.insert(class, own);
+        }
+        Outcome::of(c).rates(4, ms(20), ms(40))
+    };
+    let of_port = shares(false);
+    assert!(of_port.iter().all(|rate| (8.0..12.0).contains(rate)), "{of_port:?}");
+    let of_class = shares(true);
+    assert!(of_class[..2].iter().all(|rate| (14.25..15.75).contains(rate)), "{of_class:?}");
+    assert!(of_class[2..].iter().all(|rate| (4.75..5.25).contains(rate)), "{of_class:?}");
 }

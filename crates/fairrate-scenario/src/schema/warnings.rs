@@ -1,5 +1,6 @@
 //! Warnings: settings that are allowed and likely not meant.
 
+mod classes;
 mod fluids;
 mod marks;
 mod paths;
@@ -30,6 +31,7 @@ pub(super) fn warnings(config: &SimConfig, profile: Profile) -> Vec<String> {
         .chain(paths::warnings(config))
         .chain(marks::warning(config))
         .chain(fluids::warning(config))
+        .chain(classes::warning(config))
         .chain(timeouts::warning(config))
         .collect()
 }

@@ -14,7 +14,7 @@ use super::run::Run;
 use super::world::World;
 use crate::config::SimConfig;
 use crate::engine::EventKind;
-use crate::fabric::Port;
+use crate::fabric::{N_CLASSES, Port};
 use crate::ids::{FlowId, PacketIdx, PortId, PortIdx};
 use crate::packet::PacketKind;
 use crate::table::Table;
@@ -27,7 +27,11 @@ pub(crate) const NOTICE_WORDS: usize = 1 + NOTICE_VALUES;
 pub(crate) struct Agents {
     /// By port; empty if no port has an agent.
     of_port: Table<PortIdx, Option<PortAlgorithm>>,
-    /// The time at which each agent asked to be called, in picoseconds; `u64::MAX`: never.
+    /// The classes whose packets have an agent of their own at each port, which sees the queue of the class alone.
+    own_classes: Vec<u8>,
+    /// These agents, by port and then in the order of `own_classes`; empty if there are none.
+    of_class: Table<PortIdx, Vec<PortAlgorithm>>,
+    /// The time at which an agent of each port asked to be called, in picoseconds; `u64::MAX`: never.
     timers: Table<PortIdx, u64>,
     /// The stack whose algorithm has agents; they see packets of its flows alone.
     stack: u8,
@@ -51,6 +55,8 @@ impl Agents {
         let Some((stack, (_, cc))) = stacks.find(|(_, (_, cc))| scope_of(cc) != PortScope::None) else {
             return Self {
                 of_port: Table::default(),
+                own_classes: Vec::new(),
+                of_class: Table::default(),
                 timers: Table::default(),
                 stack: 0,
                 has_others: false,
@@ -63,8 +69,7 @@ impl Agents {
         let (scope, rules) = (scope_of(cc), run.rules(stack));
         let (base_rtt, wire_mtu) = (rules.base_rtt, run.constants.mtu + rules.data_header);
         let delays = delays_into_nodes(&config.topology);
-        let build = |port: Option<(PortId, &Port)>| {
-            let (id, port) = port?;
+        let build = |(id, port): (PortId, &Port)| {
             let of_host = !port.of_host.is_none();
             if of_host && scope == PortScope::Switches {
                 return None;
@@ -82,13 +87,26 @@ impl Agents {
                 seed: config.seed,
             })
         };
-        let of_port: Table<PortIdx, _> = ports.map(build).collect();
+        let own_classes = own_classes(config, scope);
+        let build_all = |port: Option<(PortId, &Port)>| {
+            let of_class = own_classes.iter().filter_map(|_| port.and_then(build)).collect::<Vec<_>>();
+            (port.and_then(build), of_class)
+        };
+        let (of_port, of_class): (Vec<_>, Vec<_>) = ports.map(build_all).unzip();
+        let (of_port, of_class): (Table<PortIdx, _>, Table<PortIdx, _>) = (of_port.into(), of_class.into());
         let watched = of_port.iter().flatten().fold(0, |watched, agent| watched | watched_by(agent));
         let (timers, header_words) = (vec![u64::MAX; of_port.len()].into(), rules.header_words);
         let has_others = !config.beside.is_empty();
         let assign = cc.needs().network.queueing == Queueing::Own;
-        Self { of_port, timers, stack, has_others, header_words, assign, watched, actions: Actions::default() }
+        let actions = Actions::default();
+        Self { of_port, own_classes, of_class, timers, stack, has_others, header_words, assign, watched, actions }
     }
+}
+
+/// Returns the classes whose telemetry tells of them alone, for algorithms whose agents go by queues of switches.
+fn own_classes(config: &SimConfig, scope: PortScope) -> Vec<u8> {
+    let is_own = |class: &u8| scope == PortScope::Switches && config.fabric.class(*class).own_telemetry;
+    (0..N_CLASSES as u8).filter(is_own).collect()
 }
 
 /// Returns the rate of the NIC of a host's port, if the configuration has one.
@@ -169,11 +187,20 @@ impl Agents {
         self.of_port.numbers().for_each(|port| self.plan(clock, port));
     }
 
-    /// Schedules the call that the agent of a port asks for, unless it is scheduled already.
+    /// Returns the next time at which an agent of a port asks to be called, in picoseconds.
+    #[inline]
+    fn due_ps(&self, port: PortIdx) -> u64 {
+        let due_ps = self.of_port[port].as_ref().map_or(u64::MAX, |agent| agent.timer().as_ps());
+        if self.own_classes.is_empty() {
+            return due_ps;
+        }
+        self.of_class[port].iter().fold(due_ps, |due_ps, agent| due_ps.min(agent.timer().as_ps()))
+    }
+
+    /// Schedules the call that the agents of a port ask for, unless it is scheduled already.
     #[inline]
     pub(crate) fn plan(&mut self, clock: &mut Clock, port: PortIdx) {
-        let Some(agent) = self.of_port[port].as_ref() else { return };
-        let due = agent.timer().as_ps();
+        let due = self.due_ps(port);
         if due == self.timers[port] {
             return;
         }
@@ -196,23 +223,31 @@ impl Agents {
         agent.assign(p.class, p.flow.0)
     }
 
-    /// Calls the agent of a port if its timer is due now; returns `true` if it did. An earlier request may have been
-    /// replaced.
+    /// Calls the agents of a port whose timers are due now; returns `true` if there are any. An earlier request may
+    /// have been replaced.
     pub(crate) fn on_timer(&mut self, net: &Network, clock: &Clock, port: PortIdx) -> bool {
         if self.timers[port] != clock.now_ps {
             return false;
         }
         self.timers[port] = u64::MAX;
         let Some(agent) = self.of_port[port].as_mut() else { return false };
-        let view = PortView { now: clock.now(), queue_bytes: net.ports[port].queued_bytes };
-        agent.on_timer(&view, &mut self.actions);
+        let (now, at) = (clock.now(), &net.ports[port]);
+        if agent.timer() <= now {
+            agent.on_timer(&PortView { now, queue_bytes: at.queued_bytes }, &mut self.actions);
+        }
+        for (agent, &class) in self.of_class[port].iter_mut().zip(&self.own_classes) {
+            if agent.timer() <= now {
+                agent.on_timer(&PortView { now, queue_bytes: at.class_bytes(class).into() }, &mut self.actions);
+            }
+        }
         true
     }
 
-    /// Tells the agent of a port, if it has one, of the new rate of its link.
+    /// Tells the agents of a port, if it has any, of the new rate of its link.
     pub(super) fn on_rate(&mut self, clock: &mut Clock, port: PortIdx, rate: Rate) {
         if let Some(agent) = self.of(port) {
             agent.on_rate(rate);
+            self.of_class[port].iter_mut().for_each(|agent| agent.on_rate(rate));
             self.plan(clock, port);
         }
     }
@@ -278,7 +313,13 @@ impl World {
         if !self.agents.see(&self.run, p.flow) {
             return false;
         }
-        let Some(agent) = self.agents.of_port[port].as_mut() else { return false };
+        let at = &self.net.ports[port];
+        let own = self.agents.own_classes.iter().position(|&class| class == p.class);
+        let (agent, queue_bytes) = match own {
+            None => (self.agents.of_port[port].as_mut(), at.queued_bytes),
+            Some(own) => (self.agents.of_class[port].get_mut(own), at.class_bytes(p.class).into()),
+        };
+        let Some(agent) = agent else { return false };
         let (flow, class, wire) = (p.flow.0, p.class, u32::from(p.wire));
         let kind = match p.kind {
             PacketKind::Data => PortPacketKind::Data,
@@ -290,10 +331,12 @@ impl World {
         } else {
             &mut self.net.pool.header_mut(packet)[..self.agents.header_words]
         };
-        let view = PortView { now: self.clock.now(), queue_bytes: self.net.ports[port].queued_bytes };
+        let view = PortView { now: self.clock.now(), queue_bytes };
         let mut seen = PortPacket { flow, class, kind, wire, header, mark: false };
         tell(agent, &view, &mut seen, &mut self.agents.actions);
-        let is_timed = agent.timer().as_ps() != self.agents.timers[port];
+        let planned = self.agents.timers[port];
+        let is_timed = agent.timer().as_ps() != planned
+            && (self.agents.own_classes.is_empty() || self.agents.due_ps(port) != planned);
         if seen.mark && kind == PortPacketKind::Data {
             self.net.pool.get_mut(packet).set_marked(true);
             self.net.ports[port].ecn_marks += 1;
