@@ -174,9 +174,9 @@ pub trait Controller {
     fn on_control(&mut self, _now: Time, _header: &[f64]) -> Option<Allowance> {
         None
     }
-    /// Takes what is outstanding when TCP detects a loss, just before [`Controller::on_loss`]: `in_flight` is the payload
-    /// in flight, with what has just been found lost, and `snd_nxt` the next new byte. More may have been sent since the
-    /// last acknowledgment.
+    /// Takes what is outstanding when TCP detects a loss, just before [`Controller::on_loss`]: `in_flight` is the
+    /// payload in flight, with what has just been found lost, and `snd_nxt` the next new byte. More may have been sent
+    /// since the last acknowledgment.
     fn on_outstanding(&mut self, _in_flight: u64, _snd_nxt: u64) {}
     /// Writes the header of a data packet that is about to be sent (only if [`WireNeeds::header`] asks for a header).
     fn stamp(&mut self, _now: Time, _header: &mut [f64]) {}

@@ -22,8 +22,8 @@
 //! first move is compared with the worse of the first two probes. A rate is at most line rate. The order of the probes
 //! in a pair is drawn from a stream of the flow's start and the subflow's number. The module reads the clock only
 //! when an acknowledgment arrives, and so does this. The gain of latency is the module's, 1; Vivace's is 900. Outside
-//! the start, round-trip times that fall by more than the noise raise the utility, as in Vivace's public kernel module; a
-//! reading with max(dRTT/dt, 0) differs.
+//! the start, round-trip times that fall by more than the noise raise the utility, as in Vivace's public kernel module;
+//! a reading with max(dRTT/dt, 0) differs.
 
 use fairrate_units::{Bytes, Rate, Time};
 

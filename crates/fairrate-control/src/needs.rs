@@ -40,8 +40,8 @@ pub enum Queueing {
     Any,
     /// Queueing by the priority that each packet carries in its first header word, unless the scenario says otherwise.
     Priorities,
-    /// Queues chosen by the algorithm's [`PortAgent`](crate::PortAgent) or transport: no discipline and no limit can be combined with
-    /// them.
+    /// Queues chosen by the algorithm's [`PortAgent`](crate::PortAgent) or transport: no discipline and no limit can be
+    /// combined with them.
     Own,
 }
 
@@ -169,7 +169,8 @@ pub struct FeedbackNeeds {
     pub each_header: bool,
     /// Set when telemetry of several paths is told apart, so that packets of a flow may take several.
     pub paths_apart: bool,
-    /// Set when flows share in proportion to [`FlowContext::weight`](crate::FlowContext::weight). Otherwise the scenario may not give weights.
+    /// Set when flows share in proportion to [`FlowContext::weight`](crate::FlowContext::weight). Otherwise the
+    /// scenario may not give weights.
     pub weights: bool,
 }
 

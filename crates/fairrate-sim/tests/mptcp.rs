@@ -448,8 +448,8 @@ fn algorithms_with_a_single_path_run_on_every_subflow() {
 }
 
 /// Eight AMP connections of eight subflows to one host have 128 segments of 1,000 bytes in flight with windows of two
-/// segments, more than the 40,000 bytes at which switches mark. They keep one subflow each then, and the queue has about
-/// what marks leave it.
+/// segments, more than the 40,000 bytes at which switches mark. They keep one subflow each then, and the queue has
+/// about what marks leave it.
 #[test]
 fn amp_keeps_one_subflow_whatever_its_least_window() {
     for min_window in [1, 2] {
