@@ -59,7 +59,8 @@ impl PluginController {
 }
 
 // All methods are listed, so that a new one is not forgotten. The interface has no function for those that do nothing:
-// its algorithms have no headers, control packets or ports, and do not count what they send.
+// its algorithms have no headers, control packets or ports, do not count what they send, and know of what is in flight
+// by acknowledgments.
 #[deny(clippy::missing_trait_methods)]
 impl Controller for PluginController {
     // SAFETY of all calls: the state is what the table's `make` returned, is not freed yet, and is not shared.
@@ -100,6 +101,7 @@ impl Controller for PluginController {
     fn on_control(&mut self, _: Time, _: &[f64]) -> Option<Allowance> {
         None
     }
+    fn on_outstanding(&mut self, _: u64, _: u64) {}
     fn stamp(&mut self, _: Time, _: &mut [f64]) {}
     fn control_packet(&mut self, _: Time, _: u64, _: &mut [f64]) -> bool {
         false

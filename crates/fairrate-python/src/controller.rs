@@ -422,6 +422,8 @@ impl Controller for Sender {
     fn on_control(&mut self, now: Time, header: &[f64]) -> Option<Allowance> {
         self.ask_if(|methods| &methods.on_control, (now.as_ns_f64(), header.to_vec()))
     }
+    /// Does nothing: algorithms in Python go by what the last acknowledgment left in flight.
+    fn on_outstanding(&mut self, _: u64, _: u64) {}
     fn stamp(&mut self, now: Time, header: &mut [f64]) {
         self.write(|methods| &methods.stamp, now, None, header);
     }
