@@ -153,7 +153,7 @@ const ALL: [Side; 34] = [
 
 /// A change of coupled algorithms that shows why they take more than a single TCP.
 struct Change {
-    /// What the names of its runs end with.
+    /// End of the names of its runs.
     suffix: &'static str,
     sets: [(&'static str, &'static str); 3],
     /// The change in words, and what it shows.
