@@ -2,6 +2,8 @@ use fairrate_units::{Bytes, Rate, Time};
 
 use crate::int::IntHop;
 use crate::needs::Needs;
+#[cfg(doc)]
+use crate::needs::{FeedbackNeeds, NetworkNeeds, WireNeeds};
 use crate::port::{Notice, PortAgent, PortContext};
 
 /// The properties of a flow that its sender knows before the first packet.
@@ -232,7 +234,7 @@ pub trait AlgorithmSpec: crate::config::Parameters + Clone {
     }
     /// Builds the controller of `flow`.
     fn build(&self, flow: &FlowContext) -> Self::Controller;
-    /// Builds the agent of an egress port among those that [`NetworkNeeds::ports`](crate::NetworkNeeds::ports) names.
+    /// Builds the agent of an egress port among those that [`NetworkNeeds::ports`] names.
     fn build_port(&self, _port: &PortContext) -> Option<Self::Port> {
         None
     }
