@@ -46,7 +46,7 @@ algorithm_config! {
         /// Size of a control packet on the wire (PERC section 5: 40 bytes).
         control_packet: Bytes = Bytes::new(40);
         /// Time without a reply after which a control packet is sent again, in base RTTs of the network; it
-        /// doubles with every one in a row, up to half of `state_timeout` (our choice).
+        /// doubles with every one in a row, while links know the flow up to half of `state_timeout` (our choice).
         resend: f64 = 3.0, in 1.0..=1_000_000.0;
         /// Time without a control packet after which a link forgets a flow, and without a reply after which a flow
         /// falls back to its first rate and joins anew, in base RTTs of the network (our choice).
@@ -127,9 +127,7 @@ enum Phase {
 #[derive(Clone, Debug)]
 struct Circulation {
     timeout: Time,
-    /// Upper bound of `patience`: links must hear of a flow before they forget it.
-    most: Time,
-    /// Present timeout of the packet on its way: `timeout`, doubled after every packet that timed out.
+    /// Present timeout of the packet on its way: `timeout`, doubled after every packet that timed out, within bounds.
     patience: Time,
     /// Number of the last packet sent.
     seq: u64,
@@ -145,11 +143,10 @@ struct Circulation {
 }
 
 impl Circulation {
-    /// Returns the circulation of a flow that has sent no packet; `memory` is the time after which links forget it.
-    fn new(timeout: Time, memory: Time) -> Self {
+    /// Returns the circulation of a flow that has sent no packet.
+    fn new(timeout: Time) -> Self {
         Self {
             timeout,
-            most: Time::from_ps(memory.as_ps() / 2).max(timeout),
             patience: timeout,
             seq: 0,
             missing: 1,
@@ -217,10 +214,11 @@ impl Circulation {
         self.look_again = now.saturating_add(self.timeout);
     }
 
-    fn check_timeout(&mut self, now: Time) {
+    /// Gives the packet on its way up at `now` if it is overdue; the next one is given no more than `most`.
+    fn check_timeout(&mut self, now: Time, most: Time) {
         if !self.due && self.phase != Phase::Gone && self.sent.saturating_add(self.patience) <= now {
             self.due = true;
-            self.patience = self.patience.saturating_add(self.patience).min(self.most);
+            self.patience = self.patience.saturating_add(self.patience).min(most.max(self.timeout));
         }
     }
 }
@@ -390,7 +388,7 @@ impl Source {
             short_flows: config.short_flows,
             control_bits: config.control_bits(flow),
             control_rate: 0.0,
-            circulation: Circulation::new(times(flow.base_rtt, config.resend), memory),
+            circulation: Circulation::new(times(flow.base_rtt, config.resend)),
             rate: PatientRate::new(wait, initial_rate),
             joined: false,
             memory,
@@ -468,7 +466,9 @@ impl Source {
     /// Applies the raises and timeouts that are due at `now`.
     fn tick(&mut self, now: Time) -> Allowance {
         self.rate.advance(now);
-        self.circulation.check_timeout(now);
+        // Links must hear of a flow before they forget it.
+        let most = if self.joined { Time::from_ps(self.memory.as_ps() / 2) } else { Time::MAX };
+        self.circulation.check_timeout(now, most);
         if self.forgotten_at() <= now {
             self.leave();
             self.circulation.send_now();

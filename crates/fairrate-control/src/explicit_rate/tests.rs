@@ -34,7 +34,7 @@ fn a_rate_falls_at_once_and_rises_after_its_wait() {
 
 #[test]
 fn one_packet_goes_round_until_the_flow_has_nothing_left() {
-    let mut c = Circulation::new(us(30), us(300));
+    let mut c = Circulation::new(us(30));
     assert_eq!(c.gives_up_at(us(1)), us(31), "the packet that will leave now");
     assert_eq!(c.poll(us(1), 5), Some(Message::Request));
     assert_eq!(c.poll(us(2), 5), None, "it is on its way");
@@ -42,9 +42,9 @@ fn one_packet_goes_round_until_the_flow_has_nothing_left() {
     assert_eq!(c.returned(1.0), None, "a copy does not count");
     assert_eq!(c.poll(us(11), 5), Some(Message::Request));
     assert_eq!(c.gives_up_at(us(12)), us(41));
-    c.check_timeout(us(40));
+    c.check_timeout(us(40), us(150));
     assert_eq!(c.poll(us(40), 5), None);
-    c.check_timeout(us(41));
+    c.check_timeout(us(41), us(150));
     assert_eq!(c.poll(us(41), 5), Some(Message::Request));
     let late = c.returned(2.0);
     assert_eq!((late, c.poll(us(42), 5)), (Some(Message::Request), None), "it counts, and the next is on its way");
@@ -52,7 +52,7 @@ fn one_packet_goes_round_until_the_flow_has_nothing_left() {
     // The exit does not wait for the packet on its way, which is now out of date.
     assert_eq!(c.poll(us(45), 0), Some(Message::Exit));
     assert_eq!(c.returned(3.0), None);
-    c.check_timeout(us(75));
+    c.check_timeout(us(75), us(150));
     assert_eq!(c.poll(us(75), 0), Some(Message::Exit), "exits are sent again too");
     assert_eq!(c.returned(5.0), Some(Message::Exit));
     assert_eq!((c.poll(us(90), 0), c.gives_up_at(us(90))), (None, Time::MAX));
@@ -63,18 +63,20 @@ fn one_packet_goes_round_until_the_flow_has_nothing_left() {
     assert_eq!(c.returned(6.0), Some(Message::Request));
 }
 
-/// Packets without a reply are sent again often enough for links that forget a flow after 100 us.
+/// Packets without a reply are sent again often enough for links that forget a flow after 100 us, and ever more rarely
+/// once they have.
 #[test]
 fn patience_is_at_most_half_the_memory_of_links() {
-    let mut c = Circulation::new(us(30), us(100));
-    for (sent, gives_up) in [(0, 30), (30, 80), (80, 130), (130, 180)] {
+    let mut c = Circulation::new(us(30));
+    let all = [(0, 30, us(50)), (30, 80, us(50)), (80, 130, us(50)), (130, 180, Time::MAX), (180, 280, Time::MAX)];
+    for (sent, gives_up, most) in all {
         assert_eq!(c.poll(us(sent), 5), Some(Message::Request));
         assert_eq!(c.gives_up_at(us(sent)), us(gives_up));
-        c.check_timeout(us(gives_up));
+        c.check_timeout(us(gives_up), most);
     }
-    let mut patient = Circulation::new(us(30), us(20));
+    let mut patient = Circulation::new(us(30));
     patient.poll(us(0), 5);
-    patient.check_timeout(us(30));
+    patient.check_timeout(us(30), us(10));
     patient.poll(us(30), 5);
     assert_eq!(patient.gives_up_at(us(30)), us(60), "no less than at first");
 }
@@ -138,10 +140,10 @@ fn a_flow_that_no_link_answers_gives_up_its_rate_and_joins_anew() {
             timer = flow.on_timer(now).timer;
         }
     }
-    // After three base RTTs, then five; at 88 us it joins anew, and again is patient for three.
-    assert_eq!(sent, [32, 72, 88, 112, 152, 192, 232].map(us));
+    // After three base RTTs, then five; at 88 us it joins anew, and is patient for three, six and twelve.
+    assert_eq!(sent, [32, 72, 88, 112, 160, 256].map(us));
     // The first rate after that does not wait.
-    assert_eq!(comes_back(&mut flow, us(240), 9.0, 6.0), Rate::from_gbps(6));
+    assert_eq!(comes_back(&mut flow, us(260), 8.0, 6.0), Rate::from_gbps(6));
 }
 
 /// A round trip of eight base RTTs is longer than all patience. Replies count nevertheless, each once.

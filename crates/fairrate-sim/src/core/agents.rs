@@ -37,6 +37,8 @@ pub(crate) struct Agents {
     stack: u8,
     /// `true` if the run has flows of other stacks too.
     has_others: bool,
+    /// Set if agents see the packets of all flows, and no class has agents of its own.
+    are_alone: bool,
     /// Number of header words of that algorithm.
     header_words: usize,
     /// `true` if agents assign packets to physical queues.
@@ -60,6 +62,7 @@ impl Agents {
                 timers: Table::default(),
                 stack: 0,
                 has_others: false,
+                are_alone: true,
                 header_words: 0,
                 assign: false,
                 watched: 0,
@@ -98,8 +101,21 @@ impl Agents {
         let (timers, header_words) = (vec![u64::MAX; of_port.len()].into(), rules.header_words);
         let has_others = !config.beside.is_empty();
         let assign = cc.needs().network.queueing == Queueing::Own;
+        let are_alone = !has_others && own_classes.is_empty();
         let actions = Actions::default();
-        Self { of_port, own_classes, of_class, timers, stack, has_others, header_words, assign, watched, actions }
+        Self {
+            of_port,
+            own_classes,
+            of_class,
+            timers,
+            stack,
+            has_others,
+            are_alone,
+            header_words,
+            assign,
+            watched,
+            actions,
+        }
     }
 }
 
@@ -232,15 +248,29 @@ impl Agents {
         self.timers[port] = u64::MAX;
         let Some(agent) = self.of_port[port].as_mut() else { return false };
         let (now, at) = (clock.now(), &net.ports[port]);
-        if agent.timer() <= now {
+        let has_own = !self.own_classes.is_empty();
+        if !has_own || agent.timer() <= now {
             agent.on_timer(&PortView { now, queue_bytes: at.queued_bytes }, &mut self.actions);
         }
+        if has_own {
+            self.on_own_timers(now, at, port);
+        }
+        true
+    }
+
+    /// Calls the agents of the classes of a port whose timers are due now.
+    #[cold]
+    fn on_own_timers(&mut self, now: Time, at: &Port, port: PortIdx) {
         for (agent, &class) in self.of_class[port].iter_mut().zip(&self.own_classes) {
             if agent.timer() <= now {
                 agent.on_timer(&PortView { now, queue_bytes: at.class_bytes(class).into() }, &mut self.actions);
             }
         }
-        true
+    }
+
+    /// Returns the number of the agent that `class` has of its own at each port, if it has one.
+    fn own_of(&self, class: u8) -> Option<usize> {
+        self.own_classes.iter().position(|&own| own == class)
     }
 
     /// Tells the agents of a port, if it has any, of the new rate of its link.
@@ -276,6 +306,10 @@ impl Agents {
     }
 }
 
+/// A method of agents that a packet is shown to.
+trait Tell: Fn(&mut PortAlgorithm, &PortView, &mut PortPacket<'_>, &mut Actions) {}
+impl<F: Fn(&mut PortAlgorithm, &PortView, &mut PortPacket<'_>, &mut Actions)> Tell for F {}
+
 impl World {
     /// Shows `packet` to the port's agent, if it watches such packets at `step`; returns `true` if the agent requested
     /// actions or another timer, which the caller must then carry out.
@@ -303,18 +337,27 @@ impl World {
 
     /// Shows `packet` to the port's agent by `tell`, the agent's method for the step.
     #[inline(always)] // With a copy for each step none has to look which it is.
-    fn tell(
-        &mut self,
-        port: PortIdx,
-        packet: PacketIdx,
-        tell: impl Fn(&mut PortAlgorithm, &PortView, &mut PortPacket<'_>, &mut Actions),
-    ) -> bool {
-        let p = self.net.pool.get(packet);
-        if !self.agents.see(&self.run, p.flow) {
-            return false;
+    fn tell(&mut self, port: PortIdx, packet: PacketIdx, tell: impl Tell) -> bool {
+        if self.agents.are_alone {
+            self.tell_one_of::<false>(port, packet, tell)
+        } else {
+            self.choose(port, packet, tell)
         }
+    }
+
+    /// Does the same where agents do not see the packets of all flows, or classes have agents of their own.
+    #[inline(never)]
+    fn choose(&mut self, port: PortIdx, packet: PacketIdx, tell: impl Tell) -> bool {
+        let flow = self.net.pool.get(packet).flow;
+        self.agents.see(&self.run, flow) && self.tell_one_of::<true>(port, packet, tell)
+    }
+
+    /// Does the same for a packet that agents see; `OWN` is `false` if no class has agents of its own.
+    #[inline(always)] // It is the body of both.
+    fn tell_one_of<const OWN: bool>(&mut self, port: PortIdx, packet: PacketIdx, tell: impl Tell) -> bool {
+        let p = self.net.pool.get(packet);
         let at = &self.net.ports[port];
-        let own = self.agents.own_classes.iter().position(|&class| class == p.class);
+        let own = if OWN { self.agents.own_of(p.class) } else { None };
         let (agent, queue_bytes) = match own {
             None => (self.agents.of_port[port].as_mut(), at.queued_bytes),
             Some(own) => (self.agents.of_class[port].get_mut(own), at.class_bytes(p.class).into()),
@@ -335,8 +378,7 @@ impl World {
         let mut seen = PortPacket { flow, class, kind, wire, header, mark: false };
         tell(agent, &view, &mut seen, &mut self.agents.actions);
         let planned = self.agents.timers[port];
-        let is_timed = agent.timer().as_ps() != planned
-            && (self.agents.own_classes.is_empty() || self.agents.due_ps(port) != planned);
+        let is_timed = agent.timer().as_ps() != planned && (!OWN || self.agents.due_ps(port) != planned);
         if seen.mark && kind == PortPacketKind::Data {
             self.net.pool.get_mut(packet).set_marked(true);
             self.net.ports[port].ecn_marks += 1;
