@@ -130,9 +130,9 @@ struct Circulation {
     /// Present timeout of the packet on its way: `timeout`, doubled after every packet that timed out, within bounds.
     patience: Time,
     /// Number of the last packet sent.
-    seq: u64,
+    seq: u32,
     /// Number of the first packet that has not returned: those before are out of date.
-    missing: u64,
+    missing: u32,
     sent: Time,
     /// Set when the next `poll` sends a packet.
     due: bool,
@@ -185,11 +185,11 @@ impl Circulation {
     /// Records that packet `seq` has returned; returns its message, or `None` if the packet is out of date. The next
     /// one is due when the last has returned.
     fn returned(&mut self, seq: f64) -> Option<Message> {
-        let counts = self.missing as f64 <= seq && seq <= self.seq as f64;
+        let counts = f64::from(self.missing) <= seq && seq <= f64::from(self.seq);
         if self.due || !counts || self.phase == Phase::Gone {
             return None;
         }
-        self.missing = seq as u64 + 1;
+        self.missing = seq as u32 + 1;
         if self.phase == Phase::Leaving {
             self.phase = Phase::Gone;
             return Some(Message::Exit);
@@ -347,13 +347,13 @@ struct Source {
     demand: f64,
     /// Bits on the wire per byte of payload.
     wire_bits: f64,
-    mtu: u64,
+    mtu: u32,
     path_rtt_s: f64,
     initial_rate: f64,
     first_rate_waits: bool,
     short_flows: ShortFlows,
     /// Bits of a control packet if they are charged to the flow, otherwise 0.
-    control_bits: f64,
+    control_bits: f32,
     /// The part of the flow's rate that its control packets use, in bit/s.
     control_rate: f64,
     circulation: Circulation,
@@ -381,12 +381,12 @@ impl Source {
             line_rate,
             demand,
             wire_bits: 8.0 * flow.wire_mtu.as_f64() / flow.mtu.as_f64().max(1.0),
-            mtu: flow.mtu.as_u64().max(1),
+            mtu: u32::try_from(flow.mtu.as_u64()).unwrap_or(u32::MAX).max(1),
             path_rtt_s: flow.path_base_rtt.max(Time::from_ps(1)).as_secs_f64(),
             initial_rate,
             first_rate_waits: config.first_rate_waits,
             short_flows: config.short_flows,
-            control_bits: config.control_bits(flow),
+            control_bits: config.control_bits(flow) as f32,
             control_rate: 0.0,
             circulation: Circulation::new(times(flow.base_rtt, config.resend)),
             rate: PatientRate::new(wait, initial_rate),
@@ -408,7 +408,7 @@ impl Source {
         if self.short_flows == ShortFlows::Off {
             return self.own_limit();
         }
-        let data = unsent.max(self.mtu) as f64 * self.wire_bits / self.path_rtt_s;
+        let data = unsent.max(self.mtu.into()) as f64 * self.wire_bits / self.path_rtt_s;
         (data + self.control_rate).min(self.own_limit())
     }
 
@@ -420,7 +420,7 @@ impl Source {
             self.leave();
         }
         self.limit = self.limit_of(unsent);
-        header[SEQ] = self.circulation.seq as f64;
+        header[SEQ] = f64::from(self.circulation.seq);
         header[EXIT] = if message == Message::Exit { 1.0 } else { 0.0 };
         true
     }
@@ -445,7 +445,7 @@ impl Source {
             self.heard = now;
         }
         if is_reply && self.circulation.due {
-            self.control_rate = self.control_bits / self.circulation.way(now).as_secs_f64();
+            self.control_rate = f64::from(self.control_bits) / self.circulation.way(now).as_secs_f64();
         }
         is_reply
     }
