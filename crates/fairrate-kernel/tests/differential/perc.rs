@@ -53,12 +53,9 @@ fn ask_rust(port: &mut PercPort, flow: u32, now: Time, r: &PercRecord) -> (f64, 
     (header[5], header[6], header[7])
 }
 
-/// Runs both links on random control packets of up to `n_flows` flows.
-fn links(rate: Rate, n_flows: u64, seed: u64, steps: u64) {
-    let (mut draws, mut now_ns) = (Draws::new(seed), 0);
-    let tau = Time::from_ms(100);
-    let config = PercConfig { header: PercHeader::TwoValue, ..PercConfig::default() };
-    let port = PortContext {
+/// Returns the link's port in a network whose largest base round-trip time is `tau`.
+fn port(rate: Rate, tau: Time) -> PortContext {
+    PortContext {
         port: LINK,
         rate,
         nic_rate: Rate::MAX,
@@ -68,7 +65,15 @@ fn links(rate: Rate, n_flows: u64, seed: u64, steps: u64) {
         upstream_delay: Time::from_us(1),
         of_host: false,
         seed: 1,
-    };
+    }
+}
+
+/// Runs both links on random control packets of up to `n_flows` flows.
+fn links(rate: Rate, n_flows: u64, seed: u64, steps: u64) {
+    let (mut draws, mut now_ns) = (Draws::new(seed), 0);
+    let tau = Time::from_ms(100);
+    let config = PercConfig { header: PercHeader::TwoValue, ..PercConfig::default() };
+    let port = port(rate, tau);
     let mut rust = config.build_port(&port).expect("every port has one");
     let mut c = params::perc_link(&config, rate, tau);
     for step in 0..steps {
@@ -118,17 +123,7 @@ fn answers_are_exact_to_a_unit() {
     let (rate, n_flows) = (Rate::from_gbps(25), 40);
     let tau = Time::from_ms(100);
     let config = PercConfig { header: PercHeader::TwoValue, ..PercConfig::default() };
-    let port = PortContext {
-        port: LINK,
-        rate,
-        nic_rate: Rate::MAX,
-        base_rtt: tau,
-        wire_mtu: 1_048,
-        frame_overhead: 0,
-        upstream_delay: tau,
-        of_host: false,
-        seed: 1,
-    };
+    let port = port(rate, tau);
     let mut rust = config.build_port(&port).expect("every port has one");
     let mut c = params::perc_link(&config, rate, tau);
     let mut draws = Draws::new(5);
